@@ -10,24 +10,25 @@
 #include "extent/file.h"
 #include "tensor/tensor.h"
 
-static struct tensor *tensor_of(const struct chunk_set *s)
+static struct tensor *tensor_of_chunk_set(const struct chunk_set *s)
 {
 	return (struct tensor *)s;
 }
-static uint32_t part_of(uint64_t index)
+static uint32_t chunk_index_part(uint64_t index)
 {
 	return (uint32_t)(index >> TENSOR_CHUNK_BITS);
 }
-static uint64_t chunk_of(uint64_t index)
+static uint64_t chunk_index_in_part(uint64_t index)
 {
 	return index & (TENSOR_CHUNK_MAX - 1);
 }
-static const struct layout *layout_of(const struct chunk_set *s, uint64_t index)
+static const struct layout *chunk_index_layout(const struct chunk_set *s,
+					       uint64_t index)
 {
-	const struct tensor *t = tensor_of(s);
+	const struct tensor *t = tensor_of_chunk_set(s);
 
-	return part_of(index) < t->nparts
-		       ? atomic_load(&t->parts[part_of(index)].layout)
+	return chunk_index_part(index) < t->nparts
+		       ? atomic_load(&t->parts[chunk_index_part(index)].layout)
 		       : NULL;
 }
 
@@ -56,38 +57,40 @@ uint64_t layout_chunks(const struct layout *l)
 	return 0;
 }
 
-static int set_prepare(struct chunk_set *s, uint64_t index, struct error *err)
+static int tensor_set_prepare(struct chunk_set *s, uint64_t index,
+			      struct error *err)
 {
 	const struct layout *l;
 
-	return tensor_learn(tensor_of(s), part_of(index), &l, err);
+	return tensor_learn(tensor_of_chunk_set(s), chunk_index_part(index), &l,
+			    err);
 }
 
-static uint64_t set_segment_of(const struct chunk_set *s, uint64_t index)
+static uint64_t tensor_set_segment_of(const struct chunk_set *s, uint64_t index)
 {
-	const struct layout *l = layout_of(s, index);
+	const struct layout *l = chunk_index_layout(s, index);
 
 	if (!l || l->kind != LAYOUT_CHUNKED || l->by_library)
 		return UINT64_MAX;
-	return tensor_chunk_id(part_of(index),
-			       chunk_of(index) / TENSOR_SEGMENT);
+	return tensor_chunk_id(chunk_index_part(index),
+			       chunk_index_in_part(index) / TENSOR_SEGMENT);
 }
 
-static int set_load_segment(struct chunk_set *s, uint64_t segment,
-			    _Atomic uint64_t *gauge, struct buf **out,
-			    struct error *err)
+static int tensor_set_load_segment(struct chunk_set *s, uint64_t segment,
+				   _Atomic uint64_t *gauge, struct buf **out,
+				   struct error *err)
 {
-	struct tensor *t = tensor_of(s);
-	const struct layout *l = layout_of(s, segment);
-	uint64_t first = chunk_of(segment) * TENSOR_SEGMENT;
+	struct tensor *t = tensor_of_chunk_set(s);
+	const struct layout *l = chunk_index_layout(s, segment);
+	uint64_t first = chunk_index_in_part(segment) * TENSOR_SEGMENT;
 	uint32_t n = (uint32_t)min_u64(l->grid->count - first, TENSOR_SEGMENT);
 	struct buf *b = buf_new(n * sizeof(struct location), gauge);
 	int r;
 
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
-	r = t->ops->locate(t, part_of(segment), l, first, n, (void *)b->data,
-			   err);
+		return error_no_memory(err, "the positions of chunks");
+	r = t->ops->locate(t, chunk_index_part(segment), l, first, n,
+			   (void *)b->data, err);
 	if (r < 0) {
 		buf_unref(b);
 		return r;
@@ -96,12 +99,12 @@ static int set_load_segment(struct chunk_set *s, uint64_t segment,
 	return 0;
 }
 
-static int locate_chunked(const struct tensor *t, const struct layout *l,
-			  uint64_t index, const struct buf *segment,
-			  struct chunk *c, struct error *err)
+static int tensor_locate_chunked(const struct tensor *t, const struct layout *l,
+				 uint64_t index, const struct buf *segment,
+				 struct chunk *c, struct error *err)
 {
 	const struct location *at = (const void *)segment->data;
-	uint64_t k = chunk_of(index), i = k % TENSOR_SEGMENT;
+	uint64_t k = chunk_index_in_part(index), i = k % TENSOR_SEGMENT;
 
 	if (i >= segment->size / sizeof *at)
 		return error_set(err, -EIO, "%s: no chunk %llu", t->name,
@@ -123,12 +126,12 @@ static int locate_chunked(const struct tensor *t, const struct layout *l,
 }
 
 /* A piece of contiguous data. */
-static void locate_linear(const struct layout *l, uint64_t index,
-			  struct chunk *c)
+static void tensor_locate_linear(const struct layout *l, uint64_t index,
+				 struct chunk *c)
 {
 	uint64_t piece = l->recode || l->nstretches ? layout_piece(l)
 						    : l->grid->chunk_bytes;
-	uint64_t begin = chunk_of(index) * piece;
+	uint64_t begin = chunk_index_in_part(index) * piece;
 
 	c->size = min_u64(l->grid->chunk_bytes - begin, piece);
 	c->stored = c->size;
@@ -141,23 +144,24 @@ static void locate_linear(const struct layout *l, uint64_t index,
 		c->state = CHUNK_FETCH;
 }
 
-static int set_locate(const struct chunk_set *s, uint64_t index,
-		      const struct buf *segment, struct chunk *c,
-		      struct error *err)
+static int tensor_set_locate(const struct chunk_set *s, uint64_t index,
+			     const struct buf *segment, struct chunk *c,
+			     struct error *err)
 {
-	const struct tensor *t = tensor_of(s);
-	const struct layout *l = layout_of(s, index);
+	const struct tensor *t = tensor_of_chunk_set(s);
+	const struct layout *l = chunk_index_layout(s, index);
 
 	memset(c, 0, sizeof *c);
-	if (!l || chunk_of(index) >= layout_chunks(l))
+	if (!l || chunk_index_in_part(index) >= layout_chunks(l))
 		return error_set(err, -EIO, "%s: no chunk %llu in part %u",
-				 t->name, (unsigned long long)chunk_of(index),
-				 part_of(index));
+				 t->name,
+				 (unsigned long long)chunk_index_in_part(index),
+				 chunk_index_part(index));
 	c->file = l->file;
 	c->recode = l->recode;
 	c->fill = l->fill;
 	if (l->kind == LAYOUT_CHUNKED && !l->by_library) {
-		int r = locate_chunked(t, l, index, segment, c, err);
+		int r = tensor_locate_chunked(t, l, index, segment, c, err);
 
 		/* In several files that are one: it is read, not mapped. */
 		if (!r && l->joined && c->state == CHUNK_STORED &&
@@ -166,19 +170,19 @@ static int set_locate(const struct chunk_set *s, uint64_t index,
 		return r;
 	}
 	if (l->kind == LAYOUT_LINEAR) {
-		locate_linear(l, index, c);
+		tensor_locate_linear(l, index, c);
 		return 0;
 	}
 	c->state = CHUNK_FETCH;
 	c->size = l->grid->chunk_bytes;
-	c->useful = grid_chunk_useful(l->grid, chunk_of(index));
+	c->useful = grid_chunk_useful(l->grid, chunk_index_in_part(index));
 	return 0;
 }
 
 /* Stored bytes [from, from + n) of data that is spread over files. */
-static int read_stretches(struct tensor *t, const struct layout *l,
-			  uint64_t from, unsigned char *out, uint64_t n,
-			  struct error *err)
+static int tensor_read_stretches(struct tensor *t, const struct layout *l,
+				 uint64_t from, unsigned char *out, uint64_t n,
+				 struct error *err)
 {
 	for (uint32_t i = 0; i < l->nstretches && n; i++) {
 		const struct stretch *s = &l->stretches[i];
@@ -201,9 +205,9 @@ static int read_stretches(struct tensor *t, const struct layout *l,
 }
 
 /* Stored bytes first, then recode them. */
-static int fetch_recoded(struct tensor *t, uint64_t index,
-			 const struct layout *l, struct buf *b,
-			 struct error *err)
+static int tensor_fetch_recoded(struct tensor *t, uint64_t index,
+				const struct layout *l, struct buf *b,
+				struct error *err)
 {
 	uint64_t n = b->size / l->recode->to, stored, from;
 	cleanup_free void *raw = NULL;
@@ -213,38 +217,39 @@ static int fetch_recoded(struct tensor *t, uint64_t index,
 		return error_set(err, -EOVERFLOW, "%s: too large", t->name);
 	raw = malloc(stored ? stored : 1);
 	if (!raw)
-		return error_set(err, -ENOMEM, "out of memory");
-	from = chunk_of(index) * (layout_piece(l) / l->recode->to) *
+		return error_no_memory(err, "a chunk as it is stored");
+	from = chunk_index_in_part(index) * (layout_piece(l) / l->recode->to) *
 	       l->recode->from;
-	r = l->nstretches ? read_stretches(t, l, from, raw, stored, err)
-			  : t->ops->fetch(t, part_of(index), l, chunk_of(index),
-					  raw, stored, err);
+	r = l->nstretches ? tensor_read_stretches(t, l, from, raw, stored, err)
+			  : t->ops->fetch(t, chunk_index_part(index), l,
+					  chunk_index_in_part(index), raw,
+					  stored, err);
 	if (!r)
 		recode_run(l->recode, raw, b->data, n);
 	return r;
 }
 
 /* A chunk of which each file has some. */
-static int fetch_spread(struct chunk_set *s, uint64_t index,
-			_Atomic uint64_t *gauge, struct buf **out,
-			struct error *err)
+static int tensor_fetch_spread(struct chunk_set *s, uint64_t index,
+			       _Atomic uint64_t *gauge, struct buf **out,
+			       struct error *err)
 {
-	struct tensor *t = tensor_of(s);
+	struct tensor *t = tensor_of_chunk_set(s);
 	struct buf *segment, *b;
 	struct chunk c;
-	int r = set_load_segment(s, set_segment_of(s, index), gauge, &segment,
-				 err);
+	int r = tensor_set_load_segment(s, tensor_set_segment_of(s, index),
+					gauge, &segment, err);
 
 	if (r < 0)
 		return r;
-	r = set_locate(s, index, segment, &c, err);
+	r = tensor_set_locate(s, index, segment, &c, err);
 	buf_unref(segment);
 	if (r < 0)
 		return r;
 	c.state = CHUNK_STORED;
 	b = buf_new(c.size, gauge);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a decoded chunk");
 	r = chunk_load(t->handles, &c, b->data, err);
 	if (r < 0)
 		buf_unref(b);
@@ -253,32 +258,34 @@ static int fetch_spread(struct chunk_set *s, uint64_t index,
 	return r;
 }
 
-static int set_fetch(struct chunk_set *s, uint64_t index,
-		     _Atomic uint64_t *gauge, struct buf **out,
-		     struct error *err)
+static int tensor_set_fetch(struct chunk_set *s, uint64_t index,
+			    _Atomic uint64_t *gauge, struct buf **out,
+			    struct error *err)
 {
-	struct tensor *t = tensor_of(s);
-	const struct layout *l = layout_of(s, index);
+	struct tensor *t = tensor_of_chunk_set(s);
+	const struct layout *l = chunk_index_layout(s, index);
 	struct chunk c;
 	struct buf *b;
 	int r;
 
 	if (l && l->kind == LAYOUT_CHUNKED && !l->by_library)
-		return fetch_spread(s, index, gauge, out, err);
-	r = set_locate(s, index, NULL, &c, err);
+		return tensor_fetch_spread(s, index, gauge, out, err);
+	r = tensor_set_locate(s, index, NULL, &c, err);
 	if (r < 0)
 		return r;
 	b = buf_new(c.size, gauge);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a decoded chunk");
 	if (l->recode && !l->by_library)
-		r = fetch_recoded(t, index, l, b, err);
+		r = tensor_fetch_recoded(t, index, l, b, err);
 	else if (l->nstretches)
-		r = read_stretches(t, l, chunk_of(index) * layout_piece(l),
-				   b->data, b->size, err);
+		r = tensor_read_stretches(
+			t, l, chunk_index_in_part(index) * layout_piece(l),
+			b->data, b->size, err);
 	else
-		r = t->ops->fetch(t, part_of(index), l, chunk_of(index),
-				  b->data, b->size, err);
+		r = t->ops->fetch(t, chunk_index_part(index), l,
+				  chunk_index_in_part(index), b->data, b->size,
+				  err);
 	if (r < 0) {
 		buf_unref(b);
 		return r;
@@ -287,19 +294,20 @@ static int set_fetch(struct chunk_set *s, uint64_t index,
 	return 0;
 }
 
-static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out,
-		     unsigned *carry)
+static bool tensor_set_next(const struct chunk_set *s, uint64_t index,
+			    uint64_t *out, unsigned *carry)
 {
-	const struct tensor *t = tensor_of(s);
-	const struct layout *l = layout_of(s, index);
-	uint32_t p = part_of(index);
+	const struct tensor *t = tensor_of_chunk_set(s);
+	const struct layout *l = chunk_index_layout(s, index);
+	uint32_t p = chunk_index_part(index);
 
 	if (!l)
 		return false;
-	if (chunk_of(index) + 1 < layout_chunks(l)) {
+	if (chunk_index_in_part(index) + 1 < layout_chunks(l)) {
 		*out = index + 1;
 		*carry = l->kind == LAYOUT_CHUNKED
-				 ? grid_carry(l->grid, chunk_of(index))
+				 ? grid_carry(l->grid,
+					      chunk_index_in_part(index))
 				 : 0;
 		return true;
 	}
@@ -311,11 +319,11 @@ static bool set_next(const struct chunk_set *s, uint64_t index, uint64_t *out,
 }
 
 /* What its source makes: slow, and the more worth keeping. */
-static bool set_origin(const struct chunk_set *s, uint64_t index,
-		       const struct chunk *c, char *text, size_t n)
+static bool tensor_set_origin(const struct chunk_set *s, uint64_t index,
+			      const struct chunk *c, char *text, size_t n)
 {
-	const struct tensor *t = tensor_of(s);
-	const struct layout *l = layout_of(s, index);
+	const struct tensor *t = tensor_of_chunk_set(s);
+	const struct layout *l = chunk_index_layout(s, index);
 	const struct dtype *d = &t->dtype;
 	const struct part *part;
 	FILE *out;
@@ -326,13 +334,13 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 	    !t->ops->origin || !dtype_is_binary(d) ||
 	    (d->kind == DTYPE_STRUCT && !t->descr))
 		return false;
-	part = &t->parts[part_of(index)];
+	part = &t->parts[chunk_index_part(index)];
 	text[n - 1] = '\0'; /* none is written where there is no room */
 	out = fmemopen(text, n - 1, "w");
 	if (!out)
 		return false;
 	fprintf(out, "%s: chunk %llu of", l->maker ? l->maker : "library",
-		(unsigned long long)chunk_of(index));
+		(unsigned long long)chunk_index_in_part(index));
 	for (unsigned i = 0; i < l->grid->rank; i++)
 		fprintf(out, " %llu/%llu",
 			(unsigned long long)l->grid->chunk[i],
@@ -342,7 +350,7 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 		d->big_endian, d->padding,
 		d->kind == DTYPE_STRUCT ? t->descr : "", strlen(t->name),
 		t->name, strlen(part->dataset), part->dataset);
-	said = t->ops->origin(t, part_of(index), out);
+	said = t->ops->origin(t, chunk_index_part(index), out);
 	/* What did not fit is an error of the stream. */
 	return fclose(out) == 0 && said;
 }
@@ -351,7 +359,7 @@ static bool set_origin(const struct chunk_set *s, uint64_t index,
 #define PLACES_MAX (UINT64_C(1) << 20)
 
 /* Was any chunk stored with a filter that we lack?  True when that is not known. */
-static bool needs_filter(struct tensor *t)
+static bool tensor_needs_filter(struct tensor *t)
 {
 	const struct layout *l =
 		t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
@@ -383,35 +391,35 @@ const char *tensor_undecoded(struct tensor *t)
 		return NULL;
 	is = atomic_load(&t->undecoded);
 	if (!is) {
-		is = needs_filter(t) ? 1 : 2;
+		is = tensor_needs_filter(t) ? 1 : 2;
 		atomic_store(&t->undecoded, is);
 	}
 	return is == 1 ? t->unreadable : NULL;
 }
 
-static void set_describe(const struct chunk_set *s, uint64_t index, char *buf,
-			 size_t n)
+static void tensor_set_describe(const struct chunk_set *s, uint64_t index,
+				char *buf, size_t n)
 {
-	const struct tensor *t = tensor_of(s);
-	uint32_t p = part_of(index);
+	const struct tensor *t = tensor_of_chunk_set(s);
+	uint32_t p = chunk_index_part(index);
 
 	if (t->mosaic && p < t->nparts)
 		snprintf(buf, n, "%s: %s of %s, chunk %llu", t->name,
 			 t->parts[p].dataset,
 			 handles_name(t->handles, t->parts[p].file),
-			 (unsigned long long)chunk_of(index));
+			 (unsigned long long)chunk_index_in_part(index));
 	else
 		snprintf(buf, n, "%s chunk %llu", t->name,
-			 (unsigned long long)chunk_of(index));
+			 (unsigned long long)chunk_index_in_part(index));
 }
 
 const struct chunk_set_ops tensor_chunk_ops = {
-	.prepare = set_prepare,
-	.segment_of = set_segment_of,
-	.load_segment = set_load_segment,
-	.locate = set_locate,
-	.fetch = set_fetch,
-	.next = set_next,
-	.origin = set_origin,
-	.describe = set_describe,
+	.prepare = tensor_set_prepare,
+	.segment_of = tensor_set_segment_of,
+	.load_segment = tensor_set_load_segment,
+	.locate = tensor_set_locate,
+	.fetch = tensor_set_fetch,
+	.next = tensor_set_next,
+	.origin = tensor_set_origin,
+	.describe = tensor_set_describe,
 };

@@ -22,8 +22,8 @@ struct text_out {
 	char *at;
 	size_t used, room;
 };
-__attribute__((format(printf, 2, 3))) static void put(struct text_out *o,
-						      const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void
+dtype_print(struct text_out *o, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -35,19 +35,21 @@ __attribute__((format(printf, 2, 3))) static void put(struct text_out *o,
 	o->used += n > 0 ? (size_t)n : 0;
 }
 
-static void put_shape(struct text_out *o, const uint64_t *shape, unsigned rank)
+static void dtype_print_shape(struct text_out *o, const uint64_t *shape,
+			      unsigned rank)
 {
-	put(o, "(");
+	dtype_print(o, "(");
 	for (unsigned i = 0; i < rank; i++)
-		put(o, i ? ", %llu" : "%llu", (unsigned long long)shape[i]);
-	put(o, rank == 1 ? ",)" : ")");
+		dtype_print(o, i ? ", %llu" : "%llu",
+			    (unsigned long long)shape[i]);
+	dtype_print(o, rank == 1 ? ",)" : ")");
 }
 
 void dtype_shape_text(const uint64_t *shape, unsigned rank, char *buf, size_t n)
 {
 	struct text_out o = {buf, 0, n};
 
-	put_shape(&o, shape, rank);
+	dtype_print_shape(&o, shape, rank);
 }
 
 /* ---- names as Python writes them ----------------------------------------- */
@@ -81,7 +83,7 @@ static uint32_t utf8_read(const unsigned char *s, unsigned *len)
  * also escapes what is not assigned yet, which each version of Python sees
  * differently; these are left as they are, and mean the same.
  */
-static bool is_printable(uint32_t c)
+static bool character_is_printable(uint32_t c)
 {
 	static const uint32_t not [][2] = {
 		{0, 0x1f},          {0x7f, 0xa0},       {0xad, 0xad},
@@ -100,34 +102,34 @@ static bool is_printable(uint32_t c)
 	return true;
 }
 
-static void put_char(struct text_out *o, uint32_t c, const char *bytes,
-		     unsigned len, char quote)
+static void dtype_print_character(struct text_out *o, uint32_t c,
+				  const char *bytes, unsigned len, char quote)
 {
 	if (c == '\t')
-		put(o, "\\t");
+		dtype_print(o, "\\t");
 	else if (c == '\n')
-		put(o, "\\n");
+		dtype_print(o, "\\n");
 	else if (c == '\r')
-		put(o, "\\r");
+		dtype_print(o, "\\r");
 	else if (c == '\\' || c == (unsigned char)quote)
-		put(o, "\\%c", (char)c);
-	else if (is_printable(c))
-		put(o, "%.*s", (int)len, bytes);
+		dtype_print(o, "\\%c", (char)c);
+	else if (character_is_printable(c))
+		dtype_print(o, "%.*s", (int)len, bytes);
 	else if (c < 0x100)
-		put(o, "\\x%02x", (unsigned)c);
+		dtype_print(o, "\\x%02x", (unsigned)c);
 	else if (c < 0x10000)
-		put(o, "\\u%04x", (unsigned)c);
+		dtype_print(o, "\\u%04x", (unsigned)c);
 	else
-		put(o, "\\U%08x", (unsigned)c);
+		dtype_print(o, "\\U%08x", (unsigned)c);
 }
 
 /* repr(): bytes that are not UTF-8 as os.fsdecode has them, U+DC80 and up. */
-static void put_repr(struct text_out *o, const char *s)
+static void dtype_print_repr(struct text_out *o, const char *s)
 {
 	char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
 	unsigned len;
 
-	put(o, "%c", quote);
+	dtype_print(o, "%c", quote);
 	for (; *s; s += len) {
 		uint32_t c = utf8_read((const unsigned char *)s, &len);
 
@@ -135,9 +137,9 @@ static void put_repr(struct text_out *o, const char *s)
 			c = 0xdc00 + (unsigned char)*s;
 			len = 1;
 		}
-		put_char(o, c, s, len, quote);
+		dtype_print_character(o, c, s, len, quote);
 	}
-	put(o, "%c", quote);
+	dtype_print(o, "%c", quote);
 }
 
 /* ---- spelling ------------------------------------------------------------ */
@@ -162,49 +164,50 @@ static const struct {
 	[DTYPE_OTHER] = {0, NULL, false},
 };
 
-static void put_plain(struct text_out *o, const struct dtype *d);
-static void put_struct(struct text_out *o, const struct dtype *d);
+static void dtype_print_plain(struct text_out *o, const struct dtype *d);
+static void dtype_print_struct(struct text_out *o, const struct dtype *d);
 
-static void put_descr(struct text_out *o, const struct dtype *d)
+static void dtype_print_descr(struct text_out *o, const struct dtype *d)
 {
 	if (d->kind == DTYPE_STRUCT)
-		put_struct(o, d);
+		dtype_print_struct(o, d);
 	else
-		put_plain(o, d);
+		dtype_print_plain(o, d);
 }
 
-static void put_plain(struct text_out *o, const struct dtype *d)
+static void dtype_print_plain(struct text_out *o, const struct dtype *d)
 {
 	char order = '|';
 
 	switch (d->kind) {
 	case DTYPE_STRING:
-		put(o, "str");
+		dtype_print(o, "str");
 		break;
 	case DTYPE_TEXT:
-		put(o, "json");
+		dtype_print(o, "json");
 		break;
 	case DTYPE_RAGGED:
-		put_descr(o, &d->fields->type);
-		put(o, " sequence");
+		dtype_print_descr(o, &d->fields->type);
+		dtype_print(o, " sequence");
 		break;
 	case DTYPE_BLOB:
-		put(o, "bytes");
+		dtype_print(o, "bytes");
 		break;
 	case DTYPE_OTHER:
-		put(o, "%s", d->text ? d->text : "unknown");
+		dtype_print(o, "%s", d->text ? d->text : "unknown");
 		break;
 	default:
 		if (kinds[d->kind].has_order && d->size > 1)
 			order = d->big_endian ? '>' : '<';
-		put(o, "%c%c%u", order, kinds[d->kind].letter,
-		    (unsigned)d->size);
+		dtype_print(o, "%c%c%u", order, kinds[d->kind].letter,
+			    (unsigned)d->size);
 	}
 }
 
-static void put_padding(struct text_out *o, uint64_t n, const char *before)
+static void dtype_print_padding(struct text_out *o, uint64_t n,
+				const char *before)
 {
-	put(o, "%s('', '|V%llu')", before, (unsigned long long)n);
+	dtype_print(o, "%s('', '|V%llu')", before, (unsigned long long)n);
 }
 
 bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
@@ -219,45 +222,46 @@ bool dtype_field_size(const struct dtype_field *f, uint64_t *count,
 	return !mul_overflows(n, f->type.size, size);
 }
 
-static void put_names(struct text_out *o, const struct dtype_field *f)
+static void dtype_print_field_name(struct text_out *o,
+				   const struct dtype_field *f)
 {
 	if (f->title) {
-		put(o, "(");
-		put_repr(o, f->title);
-		put(o, ", ");
+		dtype_print(o, "(");
+		dtype_print_repr(o, f->title);
+		dtype_print(o, ", ");
 	}
-	put_repr(o, f->name);
-	put(o, f->title ? ")" : "");
+	dtype_print_repr(o, f->name);
+	dtype_print(o, f->title ? ")" : "");
 }
 
-static void put_struct(struct text_out *o, const struct dtype *d)
+static void dtype_print_struct(struct text_out *o, const struct dtype *d)
 {
 	uint64_t at = 0, count, size;
 
-	put(o, "[");
+	dtype_print(o, "[");
 	for (uint32_t i = 0; i < d->nfields; i++) {
 		const struct dtype_field *f = &d->fields[i];
 		bool quoted = f->type.kind != DTYPE_STRUCT;
 
 		if (f->offset > at)
-			put_padding(o, f->offset - at, i ? ", " : "");
-		put(o, i || f->offset > at ? ", (" : "(");
-		put_names(o, f);
-		put(o, quoted ? ", '" : ", ");
-		put_descr(o, &f->type);
-		put(o, quoted ? "'" : "");
+			dtype_print_padding(o, f->offset - at, i ? ", " : "");
+		dtype_print(o, i || f->offset > at ? ", (" : "(");
+		dtype_print_field_name(o, f);
+		dtype_print(o, quoted ? ", '" : ", ");
+		dtype_print_descr(o, &f->type);
+		dtype_print(o, quoted ? "'" : "");
 		if (f->rank) {
-			put(o, ", ");
-			put_shape(o, f->dims, f->rank);
+			dtype_print(o, ", ");
+			dtype_print_shape(o, f->dims, f->rank);
 		}
-		put(o, ")");
+		dtype_print(o, ")");
 		if (!dtype_field_size(f, &count, &size))
 			size = 0;
 		at = max_u64(at, f->offset + size);
 	}
 	if (d->size > at)
-		put_padding(o, d->size - at, d->nfields ? ", " : "");
-	put(o, "]");
+		dtype_print_padding(o, d->size - at, d->nfields ? ", " : "");
+	dtype_print(o, "]");
 }
 
 size_t dtype_descr(const struct dtype *d, char *buf, size_t n)
@@ -266,48 +270,48 @@ size_t dtype_descr(const struct dtype *d, char *buf, size_t n)
 
 	if (n)
 		*buf = '\0';
-	put_descr(&o, d);
+	dtype_print_descr(&o, d);
 	return o.used;
 }
 
-static void put_name(struct text_out *o, const struct dtype *d)
+static void dtype_print_name(struct text_out *o, const struct dtype *d)
 {
 	switch (d->kind) {
 	case DTYPE_BOOL:
-		put(o, "bool");
+		dtype_print(o, "bool");
 		break;
 	case DTYPE_BYTES:
-		put(o, "string of %u bytes", (unsigned)d->size);
+		dtype_print(o, "string of %u bytes", (unsigned)d->size);
 		break;
 	case DTYPE_OPAQUE:
-		put(o, "opaque of %u bytes", (unsigned)d->size);
+		dtype_print(o, "opaque of %u bytes", (unsigned)d->size);
 		break;
 	case DTYPE_STRUCT:
-		put(o, "structure of %u field%s", (unsigned)d->nfields,
-		    d->nfields == 1 ? "" : "s");
+		dtype_print(o, "structure of %u field%s", (unsigned)d->nfields,
+			    d->nfields == 1 ? "" : "s");
 		break;
 	case DTYPE_STRING:
-		put(o, "string");
+		dtype_print(o, "string");
 		break;
 	case DTYPE_RAGGED:
-		put(o, "sequence of ");
-		put_name(o, &d->fields->type);
+		dtype_print(o, "sequence of ");
+		dtype_print_name(o, &d->fields->type);
 		break;
 	case DTYPE_BLOB:
-		put(o, "bytes");
+		dtype_print(o, "bytes");
 		break;
 	case DTYPE_TEXT:
 	case DTYPE_OTHER:
-		put(o, "%s", d->text ? d->text : "unknown");
+		dtype_print(o, "%s", d->text ? d->text : "unknown");
 		break;
 	default:
 		if (d->kind == DTYPE_FLOAT && d->size == 16)
-			put(o, "longdouble");
+			dtype_print(o, "longdouble");
 		else if (d->kind == DTYPE_COMPLEX && d->size == 32)
-			put(o, "clongdouble");
+			dtype_print(o, "clongdouble");
 		else
-			put(o, "%s%u", kinds[d->kind].name,
-			    (unsigned)d->size * 8);
+			dtype_print(o, "%s%u", kinds[d->kind].name,
+				    (unsigned)d->size * 8);
 	}
 }
 
@@ -317,7 +321,7 @@ void dtype_name(const struct dtype *d, char *buf, size_t n)
 
 	if (n)
 		*buf = '\0';
-	put_name(&o, d);
+	dtype_print_name(&o, d);
 	if (o.used >= n && n > sizeof "...") {
 		char *end = buf + n - sizeof "...";
 
@@ -329,7 +333,7 @@ void dtype_name(const struct dtype *d, char *buf, size_t n)
 
 /* ---- comparing ----------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
+static bool dtype_same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
 }
@@ -345,7 +349,7 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b)
 {
 	if (a->kind != b->kind || a->size != b->size || a->vlen != b->vlen ||
 	    a->padding != b->padding || a->nfields != b->nfields ||
-	    !same_text(a->text, b->text))
+	    !dtype_same_text(a->text, b->text))
 		return false;
 	if (kinds[a->kind].has_order && a->size > 1 &&
 	    a->big_endian != b->big_endian)
@@ -353,8 +357,8 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b)
 	if (a->fields == b->fields)
 		return true;
 	for (uint32_t i = 0; i < a->nfields; i++)
-		if (!same_text(a->fields[i].name, b->fields[i].name) ||
-		    !same_text(a->fields[i].title, b->fields[i].title) ||
+		if (!dtype_same_text(a->fields[i].name, b->fields[i].name) ||
+		    !dtype_same_text(a->fields[i].title, b->fields[i].title) ||
 		    !dtype_same_place(&a->fields[i], &b->fields[i]) ||
 		    !dtype_equal(&a->fields[i].type, &b->fields[i].type))
 			return false;
@@ -363,7 +367,7 @@ bool dtype_equal(const struct dtype *a, const struct dtype *b)
 
 /* ---- order --------------------------------------------------------------- */
 
-static int by_declaration(const void *a, const void *b, void *fields)
+static int dtype_compare_declared(const void *a, const void *b, void *fields)
 {
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct dtype_field *f = fields;
@@ -377,6 +381,6 @@ void dtype_declared(const struct dtype *d, uint32_t *out)
 {
 	for (uint32_t i = 0; i < d->nfields; i++)
 		out[i] = i;
-	qsort_r(out, d->nfields, sizeof *out, by_declaration,
+	qsort_r(out, d->nfields, sizeof *out, dtype_compare_declared,
 		(void *)(uintptr_t)d->fields);
 }

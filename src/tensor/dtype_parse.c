@@ -70,7 +70,7 @@ static const struct {
 	{'a', DTYPE_BYTES, NULL},    {'V', DTYPE_OPAQUE, NULL},
 };
 
-static int refuse_kind(const char *text, char letter, struct error *err)
+static int dtype_refuse(const char *text, char letter, struct error *err)
 {
 	switch (letter) {
 	case 'U':
@@ -97,8 +97,8 @@ static int refuse_kind(const char *text, char letter, struct error *err)
 	}
 }
 
-static int set(const char *text, char letter, uint64_t size, bool big,
-	       struct dtype *out, struct error *err)
+static int dtype_set_sized(const char *text, char letter, uint64_t size,
+			   bool big, struct dtype *out, struct error *err)
 {
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		const char *sizes = kinds[i].sizes;
@@ -124,29 +124,29 @@ static int set(const char *text, char letter, uint64_t size, bool big,
 				      .big_endian = big && numeric && size > 1};
 		return 0;
 	}
-	return refuse_kind(text, letter, err);
+	return dtype_refuse(text, letter, err);
 }
 
 /* Letter and size, "f4".  A letter alone is in `names`, but for S and V, which then
  * have no size, and types that there are not. */
-static int parse_sized(const char *text, const char *at, bool big,
-		       struct dtype *out, struct error *err)
+static int dtype_parse_sized(const char *text, const char *at, bool big,
+			     struct dtype *out, struct error *err)
 {
 	uint64_t size = 0;
 	char letter = *at;
 
 	if (!letter)
-		return refuse_kind(text, letter, err);
+		return dtype_refuse(text, letter, err);
 	at++;
 	if ((letter == 'M' || letter == 'm') && strspn(at, "8") == 1)
-		return refuse_kind(text, letter, err);
+		return dtype_refuse(text, letter, err);
 	for (; *at >= '0' && *at <= '9'; at++)
 		if (mul_overflows(size, 10, &size) ||
 		    add_overflows(size, (uint64_t)(*at - '0'), &size))
-			return refuse_kind(text, '\0', err);
+			return dtype_refuse(text, '\0', err);
 	if (*at)
-		return refuse_kind(text, '\0', err);
-	return set(text, letter, size, big, out, err);
+		return dtype_refuse(text, '\0', err);
+	return dtype_set_sized(text, letter, size, big, out, err);
 }
 
 int dtype_parse(const char *text, struct dtype *out, struct error *err)
@@ -163,19 +163,19 @@ int dtype_parse(const char *text, struct dtype *out, struct error *err)
 		big = *at++ == '>';
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(at, names[i].name))
-			return set(text, names[i].kind, names[i].size, big, out,
-				   err);
+			return dtype_set_sized(text, names[i].kind,
+					       names[i].size, big, out, err);
 	if (!strcmp(at, "bfloat16"))
 		return error_set(err, -ENOTSUP,
 				 "bfloat16: NumPy and HDF5 have no such type; "
 				 "its bits are uint16");
-	return parse_sized(text, at, big, out, err);
+	return dtype_parse_sized(text, at, big, out, err);
 }
 
 /* ---- of files that are shown --------------------------------------------- */
 
 /* What follows "M8", "datetime64": nothing, or a unit in brackets. */
-static bool is_unit(const char *at)
+static bool is_date_unit(const char *at)
 {
 	static const char *const units[] = {"Y",  "M",  "W",  "D",      "h",
 					    "m",  "s",  "ms", "us",     "ns",
@@ -200,7 +200,8 @@ static bool is_unit(const char *at)
 }
 
 /* Dates and times are counts of a unit.  False: it is none. */
-static bool parse_date(const char *text, struct intern *in, struct dtype *out)
+static bool dtype_parse_date(const char *text, struct intern *in,
+			     struct dtype *out)
 {
 	static const struct {
 		const char *spelled, *name;
@@ -215,7 +216,7 @@ static bool parse_date(const char *text, struct intern *in, struct dtype *out)
 		size_t n = strlen(kinds_of_dates[i].spelled);
 
 		if (strncmp(at, kinds_of_dates[i].spelled, n) != 0 ||
-		    strlen(at) > 48 || !is_unit(at + n))
+		    strlen(at) > 48 || !is_date_unit(at + n))
 			continue;
 		memset(out, 0, sizeof *out);
 		out->kind = DTYPE_INT;
@@ -230,7 +231,7 @@ static bool parse_date(const char *text, struct intern *in, struct dtype *out)
 }
 
 /* "S", "|V0": elements without bytes. */
-static bool is_nothing(const char *at)
+static bool is_empty_type(const char *at)
 {
 	return *at && strchr("SaVU", *at) && at[1 + strspn(at + 1, "0")] == 0;
 }
@@ -240,14 +241,15 @@ int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,
 {
 	const char *at = text + (*text && strchr("<>=|", *text));
 
-	if (parse_date(text, in, out))
-		return out->text ? 0 : error_set(err, -ENOMEM, "out of memory");
+	if (dtype_parse_date(text, in, out))
+		return out->text ? 0
+				 : error_no_memory(err, "the name of a type");
 	if ((*at == 'M' || *at == 'm') && at[1] == '8')
 		return error_set(err, -EINVAL,
 				 "'%.40s' is a date or time of a unit that "
 				 "NumPy does not have",
 				 text);
-	if (is_nothing(at))
+	if (is_empty_type(at))
 		return error_set(err, -ENOTSUP,
 				 "its elements ('%.40s') have no bytes, so "
 				 "there is nothing to show",

@@ -112,7 +112,7 @@ static bool swap_collect(const struct dtype *a, const struct dtype *b,
 
 /* ---- numbers ------------------------------------------------------------- */
 
-static enum recode_number number_of(const struct dtype *d)
+static enum recode_number recode_number_of(const struct dtype *d)
 {
 	bool i = d->kind == DTYPE_INT, u = d->kind == DTYPE_UINT;
 
@@ -138,7 +138,7 @@ static enum recode_number number_of(const struct dtype *d)
 static bool recode_convert(const struct dtype *a, const struct dtype *b,
 			   struct recode *r)
 {
-	enum recode_number of = number_of(a), into = number_of(b);
+	enum recode_number of = recode_number_of(a), into = recode_number_of(b);
 
 	if (!of || !into || b->kind == DTYPE_BOOL || r->width != a->size)
 		return false;

@@ -54,7 +54,8 @@ static int sequence_descr(struct sequence *s, struct error *err)
 	n = dtype_descr(&s->of->type, NULL, 0) + 1;
 	s->descr = malloc(n);
 	if (!s->descr)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the type of a sequence's elements");
 	dtype_descr(&s->of->type, s->descr, n);
 	return 0;
 }
@@ -101,7 +102,7 @@ int lines_init(struct lines *l, enum lines_style style, uint64_t samples,
 	l->offset = samples < SIZE_MAX / sizeof *l->offset
 			    ? calloc(samples + 1, sizeof *l->offset)
 			    : NULL;
-	return l->offset ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return l->offset ? 0 : error_no_memory(err, "the offsets of values");
 }
 
 void lines_free(struct lines *l)
@@ -141,7 +142,7 @@ none:
 }
 
 /* The bytes of a failed sample: why. */
-static void sample_fail(struct lines *l, uint64_t sample)
+static void lines_fail_sample(struct lines *l, uint64_t sample)
 {
 	size_t len = strlen(l->why.text);
 	int32_t code = l->why.code;
@@ -159,20 +160,20 @@ static void sample_fail(struct lines *l, uint64_t sample)
 }
 
 /* One value more; does the sample end with it? */
-static void value_done(struct lines *l)
+static void lines_end_value(struct lines *l)
 {
 	uint64_t sample = l->values / l->per_sample;
 
 	if (++l->values % l->per_sample)
 		return;
 	if (l->why.code)
-		sample_fail(l, sample);
+		lines_fail_sample(l, sample);
 	else
 		l->offset[sample] &= ~FAILED; /* from before a rewind */
 	l->offset[sample + 1] = l->used;
 }
 
-static void put_text(struct lines *l, const char *s, size_t len)
+static void lines_put_text(struct lines *l, const char *s, size_t len)
 {
 	unsigned char *to = lines_room(l, 2 * (uint64_t)len + 1), *end = to;
 
@@ -192,7 +193,7 @@ static void put_text(struct lines *l, const char *s, size_t len)
 }
 
 /* Between tokens a newline is a space, and inside a string there is none. */
-static void put_json(struct lines *l, const char *s, size_t len)
+static void lines_put_json(struct lines *l, const char *s, size_t len)
 {
 	unsigned char *to = lines_room(l, (uint64_t)len + 1);
 
@@ -203,7 +204,7 @@ static void put_json(struct lines *l, const char *s, size_t len)
 	to[len] = '\n';
 }
 
-static void put_blob(struct lines *l, const char *s, size_t len)
+static void lines_put_blob(struct lines *l, const char *s, size_t len)
 {
 	unsigned char *to = lines_room(l, len);
 
@@ -211,7 +212,7 @@ static void put_blob(struct lines *l, const char *s, size_t len)
 		memcpy(to, s, len);
 }
 
-static void put_sequence(struct lines *l, const char *s, size_t len)
+static void lines_put_sequence(struct lines *l, const char *s, size_t len)
 {
 	uint64_t n = len / l->sequence->bytes;
 	struct npy_header h;
@@ -244,15 +245,15 @@ void lines_put(struct lines *l, const char *s, size_t len)
 	if (l->why.code)
 		; /* the sample is lost anyway */
 	else if (l->style == LINES_TEXT)
-		put_text(l, s, len);
+		lines_put_text(l, s, len);
 	else if (l->style == LINES_JSON)
-		put_json(l, s, len);
+		lines_put_json(l, s, len);
 	else if (l->style == LINES_BLOB)
-		put_blob(l, s, len);
+		lines_put_blob(l, s, len);
 	else
-		put_sequence(l, s, len);
+		lines_put_sequence(l, s, len);
 	if (!l->code)
-		value_done(l);
+		lines_end_value(l);
 }
 
 void lines_put_empty(struct lines *l, uint64_t n)
@@ -307,7 +308,7 @@ int lines_pack(struct lines *l, _Atomic uint64_t *gauge, struct buf **out,
 			(unsigned long long)(l->samples * l->per_sample));
 	b = buf_new(at + l->used, gauge);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a segment of values");
 	memcpy(b->data, head, sizeof head);
 	memcpy(b->data + sizeof head, l->offset, at - sizeof head);
 	if (l->used)

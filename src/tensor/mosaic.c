@@ -42,7 +42,8 @@ int mosaic_new(struct mosaic **out, unsigned rank, const uint64_t *shape,
 					 "it has more than 2^63 elements");
 	m = calloc(1, sizeof *m + rank * sizeof *m->shape);
 	if (!m)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the mappings of a virtual dataset");
 	m->rank = rank;
 	if (rank)
 		memcpy(m->shape, shape, rank * sizeof *shape);
@@ -136,7 +137,8 @@ static int tile_put(struct mosaic *m, const struct tile *t,
 	    !words_put(m, to, m->rank, 0, &h.strided) ||
 	    !words_put(m, from, h.rank, 32, &h.strided) ||
 	    !vec_push(&m->tiles, h))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the mappings of a virtual dataset");
 	m->strided |= (h.strided & UINT32_MAX) != 0;
 	return 0;
 }
@@ -181,7 +183,7 @@ int mosaic_add(struct mosaic *m, const struct tile *t, struct error *err)
 }
 
 /* Give back what growing took too much. */
-static void shrink(void **at, size_t n, size_t *room, size_t size)
+static void mosaic_shrink(void **at, size_t n, size_t *room, size_t size)
 {
 	void *p = n ? realloc(*at, n * size) : NULL;
 
@@ -195,10 +197,10 @@ int mosaic_finish(struct mosaic *m, struct error *err)
 {
 	int r;
 
-	shrink((void **)&m->tiles.at, m->tiles.n, &m->tiles.room,
-	       sizeof *m->tiles.at);
-	shrink((void **)&m->words.at, m->words.n, &m->words.room,
-	       sizeof *m->words.at);
+	mosaic_shrink((void **)&m->tiles.at, m->tiles.n, &m->tiles.room,
+		      sizeof *m->tiles.at);
+	mosaic_shrink((void **)&m->words.at, m->words.n, &m->words.room,
+		      sizeof *m->words.at);
 	r = mosaic_index(m, err);
 	return r < 0 ? r : mosaic_blocks_make(m, err);
 }
@@ -245,8 +247,8 @@ size_t mosaic_bytes(const struct mosaic *m)
 
 /* ---- pieces -------------------------------------------------------------- */
 
-static int misfit(struct error *err, uint64_t want, uint64_t have,
-		  const char *what)
+static int mosaic_misfit(struct error *err, uint64_t want, uint64_t have,
+			 const char *what)
 {
 	return error_set(err, -EIO,
 			 "a mapping takes %llu %s from a dataset that has %llu",
@@ -265,12 +267,13 @@ static int source_axes(const struct mosaic *m, uint32_t tile,
 
 	if (!h->all) {
 		if (h->rank != rank)
-			return misfit(err, h->rank, rank, "axes");
+			return mosaic_misfit(err, h->rank, rank, "axes");
 		tile_from(m, tile, words, from);
 		for (unsigned i = 0; i < rank; i++)
 			if (axis_end(&from[i]) > shape[i])
-				return misfit(err, axis_end(&from[i]), shape[i],
-					      "indices of an axis");
+				return mosaic_misfit(err, axis_end(&from[i]),
+						     shape[i],
+						     "indices of an axis");
 		return 0;
 	}
 	for (unsigned i = 0; i < m->rank; i++)
@@ -280,7 +283,7 @@ static int source_axes(const struct mosaic *m, uint32_t tile,
 			have = UINT64_MAX;
 		from[i] = (struct axis){0, shape[i], 1, shape[i]};
 	}
-	return want == have ? 0 : misfit(err, want, have, "elements");
+	return want == have ? 0 : mosaic_misfit(err, want, have, "elements");
 }
 
 /* The same shapes when axes of length 1 are dropped? */

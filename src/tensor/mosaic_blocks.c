@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "tensor/mosaic_private.h"
 
 static void tile_box(const struct mosaic *m, uint32_t tile, struct box *out)
@@ -49,7 +50,7 @@ int mosaic_blocks_make(struct mosaic *m, struct error *err)
 		return 0;
 	m->blocks = malloc(n * sizeof *m->blocks);
 	if (!m->blocks)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of stored blocks");
 	for (uint32_t i = 0; i < n; i++) {
 		m->blocks[i] = i;
 		sorted = sorted && (!i || block_compare(&m->blocks[i - 1],
@@ -82,25 +83,18 @@ void mosaic_block(const struct mosaic *m, uint32_t k, struct box *out)
 
 int mosaic_block_find(const struct mosaic *m, const struct box *b, uint32_t *k)
 {
-	uint32_t lo = 0, hi = m->nblocks;
+	struct bisect s = bisect_in(0, m->nblocks);
 	struct box have;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		int order;
-
-		mosaic_block(m, mid, &have);
-		order = box_compare(&have, b, m->rank);
-		if (order == 0) {
-			*k = mid;
-			return 0;
-		}
-		if (order < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
+	while (bisect_next(&s)) {
+		mosaic_block(m, (uint32_t)s.mid, &have);
+		bisect_answer(&s, box_compare(&have, b, m->rank) >= 0);
 	}
-	return -ENOENT;
+	if (s.lo == m->nblocks)
+		return -ENOENT;
+	*k = (uint32_t)s.lo;
+	mosaic_block(m, *k, &have);
+	return box_compare(&have, b, m->rank) ? -ENOENT : 0;
 }
 
 bool mosaic_divides(const struct mosaic *m, unsigned axis)

@@ -28,24 +28,23 @@
 #define DEPTH_MAX 64
 
 /* Some node, and the leaves below it. */
-struct span_of_leaves {
+struct leaf_range {
 	uint32_t node, first, n;
 };
 
-static void span_halves(const struct span_of_leaves *s,
-			struct span_of_leaves *left,
-			struct span_of_leaves *right)
+static void leaf_range_halves(const struct leaf_range *s,
+			      struct leaf_range *left, struct leaf_range *right)
 {
 	uint32_t half = s->n / 2;
 
-	*left = (struct span_of_leaves){s->node + 1, s->first, half};
-	*right = (struct span_of_leaves){s->node + 2 * half, s->first + half,
-					 s->n - half};
+	*left = (struct leaf_range){s->node + 1, s->first, half};
+	*right = (struct leaf_range){s->node + 2 * half, s->first + half,
+				     s->n - half};
 }
 
 /* Its tiles are order[*first .. *end). */
-static void span_tiles(const struct mosaic *m, const struct span_of_leaves *s,
-		       uint32_t *first, uint32_t *end)
+static void leaf_range_tiles(const struct mosaic *m, const struct leaf_range *s,
+			     uint32_t *first, uint32_t *end)
 {
 	uint64_t last = ((uint64_t)s->first + s->n) * LEAF;
 
@@ -65,12 +64,12 @@ struct spread {
 	uint64_t begin, end, first, last; /* `first`, `last`: of the middles */
 	double extents;
 };
-struct key {
+struct tile_key {
 	uint64_t at;
 	uint32_t tile;
 };
 
-static uint64_t middle(const struct axis *a)
+static uint64_t axis_middle(const struct axis *a)
 {
 	return a->start + (axis_end(a) - a->start) / 2;
 }
@@ -94,8 +93,8 @@ static unsigned node_measure(struct mosaic *m, uint32_t node, uint32_t first,
 		for (unsigned i = 0; i < m->rank; i++) {
 			s[i].begin = min_u64(s[i].begin, to[i].start);
 			s[i].end = max_u64(s[i].end, axis_end(&to[i]));
-			s[i].first = min_u64(s[i].first, middle(&to[i]));
-			s[i].last = max_u64(s[i].last, middle(&to[i]));
+			s[i].first = min_u64(s[i].first, axis_middle(&to[i]));
+			s[i].last = max_u64(s[i].last, axis_middle(&to[i]));
 			s[i].extents +=
 				(double)(axis_end(&to[i]) - to[i].start);
 		}
@@ -114,9 +113,9 @@ static unsigned node_measure(struct mosaic *m, uint32_t node, uint32_t first,
 	return axis;
 }
 
-static int key_compare(const void *x, const void *y)
+static int tile_key_compare(const void *x, const void *y)
 {
-	const struct key *a = x, *b = y;
+	const struct tile_key *a = x, *b = y;
 
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
@@ -124,7 +123,7 @@ static int key_compare(const void *x, const void *y)
 }
 
 /* Sort order[first .. end) along an axis. */
-static void order_sort(struct mosaic *m, struct key *keys, uint32_t first,
+static void order_sort(struct mosaic *m, struct tile_key *keys, uint32_t first,
 		       uint32_t end, unsigned axis)
 {
 	struct axis to[RANK_MAX];
@@ -132,33 +131,34 @@ static void order_sort(struct mosaic *m, struct key *keys, uint32_t first,
 
 	for (uint32_t k = first; k < end; k++) {
 		tile_to(m, m->order[k], to);
-		keys[k].at = m->rank ? middle(&to[axis]) : 0;
+		keys[k].at = m->rank ? axis_middle(&to[axis]) : 0;
 		keys[k].tile = m->order[k];
-		sorted = sorted && (k == first ||
-				    key_compare(&keys[k - 1], &keys[k]) <= 0);
+		sorted = sorted &&
+			 (k == first ||
+			  tile_key_compare(&keys[k - 1], &keys[k]) <= 0);
 	}
 	if (sorted)
 		return;
-	qsort(keys + first, end - first, sizeof *keys, key_compare);
+	qsort(keys + first, end - first, sizeof *keys, tile_key_compare);
 	for (uint32_t k = first; k < end; k++)
 		m->order[k] = keys[k].tile;
 }
 
-static void tree_fill(struct mosaic *m, struct key *keys)
+static void tree_fill(struct mosaic *m, struct tile_key *keys)
 {
-	struct span_of_leaves stack[DEPTH_MAX], s;
+	struct leaf_range stack[DEPTH_MAX], s;
 	uint32_t first, end;
 	unsigned n = 1, axis;
 
-	stack[0] = (struct span_of_leaves){0, 0, m->leaves};
+	stack[0] = (struct leaf_range){0, 0, m->leaves};
 	while (n) {
 		s = stack[--n];
-		span_tiles(m, &s, &first, &end);
+		leaf_range_tiles(m, &s, &first, &end);
 		axis = node_measure(m, s.node, first, end);
 		if (s.n == 1)
 			continue;
 		order_sort(m, keys, first, end, axis);
-		span_halves(&s, &stack[n], &stack[n + 1]);
+		leaf_range_halves(&s, &stack[n], &stack[n + 1]);
 		n += 2;
 	}
 }
@@ -167,7 +167,7 @@ int mosaic_index(struct mosaic *m, struct error *err)
 {
 	uint32_t n = (uint32_t)m->tiles.n;
 	size_t nodes;
-	struct key *keys;
+	struct tile_key *keys;
 
 	if (!n)
 		return 0;
@@ -179,7 +179,8 @@ int mosaic_index(struct mosaic *m, struct error *err)
 	keys = malloc(n * sizeof *keys);
 	if (!m->order || !m->highest || !m->bounds || !keys) {
 		free(keys);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(
+			err, "the index of a virtual dataset's mappings");
 	}
 	for (uint32_t i = 0; i < n; i++)
 		m->order[i] = i;
@@ -219,22 +220,22 @@ static bool node_holds(const struct mosaic *m, uint32_t node, const uint64_t *p)
 /* The last tile over a place, or -1. */
 static int64_t find_tile(const struct mosaic *m, const uint64_t *p)
 {
-	struct span_of_leaves stack[DEPTH_MAX], s;
+	struct leaf_range stack[DEPTH_MAX], s;
 	uint32_t first, end;
 	int64_t best = -1;
 	unsigned n = m->leaves > 0;
 
-	stack[0] = (struct span_of_leaves){0, 0, m->leaves};
+	stack[0] = (struct leaf_range){0, 0, m->leaves};
 	while (n) {
 		s = stack[--n];
 		if (m->highest[s.node] <= best || !node_holds(m, s.node, p))
 			continue;
 		if (s.n > 1) {
-			span_halves(&s, &stack[n], &stack[n + 1]);
+			leaf_range_halves(&s, &stack[n], &stack[n + 1]);
 			n += 2;
 			continue;
 		}
-		span_tiles(m, &s, &first, &end);
+		leaf_range_tiles(m, &s, &first, &end);
 		for (; first < end; first++)
 			if (m->order[first] > best &&
 			    tile_covers(m, m->order[first], p))
@@ -244,7 +245,7 @@ static int64_t find_tile(const struct mosaic *m, const uint64_t *p)
 }
 
 /* A place in a box from which on something is looked for. */
-struct place {
+struct box_place {
 	const struct box *b;
 	unsigned rank;
 	uint64_t p[RANK_MAX];
@@ -254,7 +255,7 @@ struct place {
 
 /* The elements before number `limit` are looked at: axes along which they do
  * not move, one along which they go on, and all of the box along the others. */
-static void place_limit(struct place *w, uint64_t limit)
+static void place_limit(struct box_place *w, uint64_t limit)
 {
 	uint64_t last[RANK_MAX];
 	bool same = true;
@@ -275,7 +276,7 @@ static void place_limit(struct place *w, uint64_t limit)
  * there is, or, where there is none, has an axis before it do so; those behind
  * begin anew.
  */
-static uint64_t place_next(const struct place *w, const struct axis *a)
+static uint64_t place_next(const struct box_place *w, const struct axis *a)
 {
 	const struct box *b = w->b;
 	uint64_t first[RANK_MAX], next = 0, number = 0;
@@ -306,7 +307,7 @@ static uint64_t place_next(const struct place *w, const struct axis *a)
 
 /* No tile of the node is met before this number; AXIS_NONE: none is. */
 static uint64_t node_next(const struct mosaic *m, uint32_t node,
-			  const struct place *w)
+			  const struct box_place *w)
 {
 	const uint64_t *bounds = node_bounds(m, node);
 	struct axis a[RANK_MAX];
@@ -324,13 +325,13 @@ static uint64_t node_next(const struct mosaic *m, uint32_t node,
 }
 
 struct candidate {
-	struct span_of_leaves s;
+	struct leaf_range s;
 	uint64_t next; /* node_next */
 };
 
 /* The first element before `limit` that a tile after `tile` covers, or
  * `limit`. */
-static uint64_t find_later(const struct mosaic *m, const struct place *w,
+static uint64_t find_later(const struct mosaic *m, const struct box_place *w,
 			   int64_t tile, uint64_t limit)
 {
 	struct candidate stack[DEPTH_MAX], c;
@@ -346,7 +347,7 @@ static uint64_t find_later(const struct mosaic *m, const struct place *w,
 		if (c.s.n > 1) {
 			struct candidate *x = &stack[n], *y = &stack[n + 1];
 
-			span_halves(&c.s, &x->s, &y->s);
+			leaf_range_halves(&c.s, &x->s, &y->s);
 			x->next = node_next(m, x->s.node, w);
 			y->next = node_next(m, y->s.node, w);
 			if (x->next <= y->next) {
@@ -357,7 +358,7 @@ static uint64_t find_later(const struct mosaic *m, const struct place *w,
 			n += 2;
 			continue;
 		}
-		span_tiles(m, &c.s, &first, &end);
+		leaf_range_tiles(m, &c.s, &first, &end);
 		for (; first < end; first++) {
 			if (m->order[first] <= tile)
 				continue;
@@ -371,7 +372,7 @@ static uint64_t find_later(const struct mosaic *m, const struct place *w,
 /* How far the tile itself goes on: along the axes where the box lies in one of
  * its blocks, and along the next one to the end of the block. */
 static uint64_t tile_run(const struct mosaic *m, uint32_t tile,
-			 const struct place *w)
+			 const struct box_place *w)
 {
 	uint64_t run = 1, inner = 1, index = 0, inside = 0, c, left;
 	const struct box *b = w->b;
@@ -393,7 +394,7 @@ static uint64_t tile_run(const struct mosaic *m, uint32_t tile,
 void mosaic_find(const struct mosaic *m, const struct box *b, uint64_t at,
 		 struct mosaic_hit *out)
 {
-	struct place w = {.b = b, .rank = m->rank};
+	struct box_place w = {.b = b, .rank = m->rank};
 	uint64_t limit;
 
 	box_at(b, m->rank, at, w.p);

@@ -26,12 +26,12 @@ static const char front_text[] = "{'descr': ";
 static const char back_text[] = ", 'fortran_order': False, 'shape': ";
 #define GROWTH 21
 
-static const char *descr_of(const struct npy_header *h)
+static const char *npy_descr(const struct npy_header *h)
 {
 	return h->descr ? h->descr : h->simple;
 }
 
-static bool is_translated(const struct npy_header *h)
+static bool npy_descr_is_latin1(const struct npy_header *h)
 {
 	return h->descr && h->descr[h->descr_len];
 }
@@ -67,8 +67,8 @@ static size_t encoded_length(const char *s, bool *utf8)
 }
 
 /* `n` bytes from `from` on of what descr is in Latin-1. */
-static void translate(const char *descr, size_t from, unsigned char *out,
-		      size_t n)
+static void descr_to_latin1(const char *descr, size_t from, unsigned char *out,
+			    size_t n)
 {
 	const unsigned char *s = (const unsigned char *)descr;
 
@@ -83,8 +83,8 @@ static void translate(const char *descr, size_t from, unsigned char *out,
 }
 
 /* 'fortran_order' to the spaces for growth; 0: too long. */
-static size_t back_begin(unsigned rank, const uint64_t *shape, char *buf,
-			 size_t n)
+static size_t npy_back_begin(unsigned rank, const uint64_t *shape, char *buf,
+			     size_t n)
 {
 	size_t used = sizeof back_text - 1;
 	int spaces = rank ? GROWTH - (int)digits_of(shape[0]) : 0;
@@ -98,7 +98,7 @@ static size_t back_begin(unsigned rank, const uint64_t *shape, char *buf,
 }
 
 /* Version and length; bytes. */
-static size_t front_write(unsigned char *front, bool utf8, size_t text)
+static size_t npy_front_write(unsigned char *front, bool utf8, size_t text)
 {
 	size_t at = 8, head = 10, pad = 64 - (10 + text) % 64;
 	unsigned version = 1;
@@ -121,7 +121,7 @@ static size_t front_write(unsigned char *front, bool utf8, size_t text)
 bool dtype_npy_header(const struct dtype *d, const char *descr, unsigned rank,
 		      const uint64_t *shape, struct npy_header *out)
 {
-	size_t used = back_begin(rank, shape, out->back, NPY_BACK_MAX - 64);
+	size_t used = npy_back_begin(rank, shape, out->back, NPY_BACK_MAX - 64);
 	size_t text, n = 0;
 	bool utf8;
 
@@ -135,11 +135,11 @@ bool dtype_npy_header(const struct dtype *d, const char *descr, unsigned rank,
 		out->simple[0] = out->simple[1 + n] = '\'';
 		out->simple[2 + n] = '\0';
 	}
-	out->descr_len = encoded_length(descr_of(out), &utf8);
+	out->descr_len = encoded_length(npy_descr(out), &utf8);
 	text = sizeof front_text - 1 + out->descr_len + used + 1;
 	if (text > UINT32_MAX - 64)
 		return false;
-	out->front_len = front_write(out->front, utf8, text);
+	out->front_len = npy_front_write(out->front, utf8, text);
 	n = out->front_len + out->descr_len + used + 1;
 	out->total = n + 64 - n % 64;
 	out->back_len = out->total - out->front_len - out->descr_len;
@@ -149,18 +149,19 @@ bool dtype_npy_header(const struct dtype *d, const char *descr, unsigned rank,
 }
 
 /* The description from `at` on; true when it is in the plan to its end. */
-static bool descr_map(const struct npy_header *h, size_t at, struct plan *plan)
+static bool npy_descr_map(const struct npy_header *h, size_t at,
+			  struct plan *plan)
 {
 	unsigned char bytes[256];
 
-	if (h->descr && !is_translated(h))
+	if (h->descr && !npy_descr_is_latin1(h))
 		return plan_mem(plan, h->descr + at, h->descr_len - at) ==
 		       h->descr_len - at;
 	while (at < h->descr_len) {
 		size_t n = min_u64(h->descr_len - at, sizeof bytes);
 
 		if (h->descr)
-			translate(h->descr, at, bytes, n);
+			descr_to_latin1(h->descr, at, bytes, n);
 		else
 			memcpy(bytes, h->simple + at, n);
 		if (plan_copy(plan, bytes, n) < n)
@@ -182,7 +183,7 @@ uint64_t dtype_npy_map(const struct npy_header *h, uint64_t off,
 	}
 	at -= h->front_len;
 	if (at < h->descr_len) {
-		if (!descr_map(h, at, plan))
+		if (!npy_descr_map(h, at, plan))
 			return plan->have - had;
 		at = h->descr_len;
 	}
@@ -197,9 +198,9 @@ void dtype_npy_write(const struct npy_header *h, void *buf)
 
 	memcpy(out, h->front, h->front_len);
 	out += h->front_len;
-	if (is_translated(h))
-		translate(h->descr, 0, out, h->descr_len);
+	if (npy_descr_is_latin1(h))
+		descr_to_latin1(h->descr, 0, out, h->descr_len);
 	else
-		memcpy(out, descr_of(h), h->descr_len);
+		memcpy(out, npy_descr(h), h->descr_len);
 	memcpy(out + h->descr_len, h->back, h->back_len);
 }

@@ -23,22 +23,18 @@ struct fields {
 	uint64_t size; /* of all so far, padding too */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int no_list(struct error *err)
+static int fields_are_no_list(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its type is no list of fields");
 }
 
-static int take_list(struct npy_text *t, struct intern *in, unsigned depth,
-		     struct dtype *out, struct error *err);
+static int fields_read_list(struct npy_text *t, struct intern *in,
+			    unsigned depth, struct dtype *out,
+			    struct error *err);
 
 /* Every byte of *out is set: fields are interned. */
-static int take_type(struct npy_text *t, struct intern *in, unsigned depth,
-		     struct dtype *out, struct error *err)
+static int field_read_type(struct npy_text *t, struct intern *in,
+			   unsigned depth, struct dtype *out, struct error *err)
 {
 	struct dtype plain;
 	char text[64];
@@ -46,7 +42,7 @@ static int take_type(struct npy_text *t, struct intern *in, unsigned depth,
 
 	memset(out, 0, sizeof *out);
 	if (npy_next(t, '['))
-		return take_list(t, in, depth + 1, out, err);
+		return fields_read_list(t, in, depth + 1, out, err);
 	if (npy_next(t, '('))
 		return error_set(err, -ENOTSUP,
 				 "a field's type is a pair of type and shape, "
@@ -64,8 +60,8 @@ static int take_type(struct npy_text *t, struct intern *in, unsigned depth,
 	return 0;
 }
 
-static int keep_name(struct npy_text *t, struct intern *in, const char **out,
-		     struct error *err)
+static int field_intern_name(struct npy_text *t, struct intern *in,
+			     const char **out, struct error *err)
 {
 	char name[NAME_ROOM];
 
@@ -75,29 +71,29 @@ static int keep_name(struct npy_text *t, struct intern *in, const char **out,
 				 "bytes",
 				 NAME_ROOM);
 	*out = intern_text(in, name);
-	return *out ? 0 : no_memory(err);
+	return *out ? 0 : error_no_memory(err, "the names of fields");
 }
 
 /* 'name', or ('title', 'name'). */
-static int take_name(struct npy_text *t, struct intern *in,
-		     struct dtype_field *f, struct error *err)
+static int field_read_name(struct npy_text *t, struct intern *in,
+			   struct dtype_field *f, struct error *err)
 {
 	int r;
 
 	if (!npy_take(t, '('))
-		return keep_name(t, in, &f->name, err);
-	r = keep_name(t, in, &f->title, err);
+		return field_intern_name(t, in, &f->name, err);
+	r = field_intern_name(t, in, &f->title, err);
 	if (r == 0 && !npy_take(t, ','))
-		r = no_list(err);
+		r = fields_are_no_list(err);
 	if (r == 0)
-		r = keep_name(t, in, &f->name, err);
+		r = field_intern_name(t, in, &f->name, err);
 	if (r == 0 && !npy_take(t, ')'))
-		r = no_list(err);
+		r = fields_are_no_list(err);
 	return r;
 }
 
-static int take_dims(struct npy_text *t, struct intern *in,
-		     struct dtype_field *f, struct error *err)
+static int field_read_dims(struct npy_text *t, struct intern *in,
+			   struct dtype_field *f, struct error *err)
 {
 	uint64_t dims[RANK_MAX] = {0};
 	unsigned rank = 1;
@@ -106,7 +102,7 @@ static int take_dims(struct npy_text *t, struct intern *in,
 	if (npy_next(t, '('))
 		r = npy_take_shape(t, &rank, dims, err);
 	else if (!npy_take_number(t, &dims[0]))
-		r = no_list(err);
+		r = fields_are_no_list(err);
 	else
 		rank = dims[0] != 1; /* ('a', '<i4', 1) is ('a', '<i4') */
 	if (r < 0 || !rank)
@@ -117,35 +113,36 @@ static int take_dims(struct npy_text *t, struct intern *in,
 					 "a field without bytes");
 	f->rank = rank;
 	f->dims = intern_bytes(in, dims, rank * sizeof *dims);
-	return f->dims ? 0 : no_memory(err);
+	return f->dims ? 0 : error_no_memory(err, "the shape of a field");
 }
 
 /* (name, type) or (name, type, shape). */
-static int take_field(struct npy_text *t, struct intern *in, unsigned depth,
+static int field_read(struct npy_text *t, struct intern *in, unsigned depth,
 		      struct dtype_field *f, struct error *err)
 {
 	int r;
 
 	memset(f, 0, sizeof *f);
 	if (!npy_take(t, '('))
-		return no_list(err);
-	r = take_name(t, in, f, err);
+		return fields_are_no_list(err);
+	r = field_read_name(t, in, f, err);
 	if (r == 0 && !npy_take(t, ','))
-		r = no_list(err);
+		r = fields_are_no_list(err);
 	if (r == 0)
-		r = take_type(t, in, depth, &f->type, err);
+		r = field_read_type(t, in, depth, &f->type, err);
 	if (r == 0 && npy_take(t, ',') && !npy_next(t, ')'))
-		r = take_dims(t, in, f, err);
+		r = field_read_dims(t, in, f, err);
 	if (r == 0) {
 		npy_take(t, ',');
 		if (!npy_take(t, ')'))
-			r = no_list(err);
+			r = fields_are_no_list(err);
 	}
 	return r;
 }
 
 /* Its place is behind those before it; padding is a place only. */
-static int add(struct fields *all, struct dtype_field *f, struct error *err)
+static int fields_add(struct fields *all, struct dtype_field *f,
+		      struct error *err)
 {
 	uint64_t count, size;
 	bool pad = !*f->name && !f->title && f->type.kind == DTYPE_OPAQUE &&
@@ -165,7 +162,8 @@ static int add(struct fields *all, struct dtype_field *f, struct error *err)
 			reallocarray(all->at, room, sizeof *at);
 
 		if (!at)
-			return no_memory(err);
+			return error_no_memory(err,
+					       "the fields of a structure");
 		all->at = at;
 		all->room = room;
 	}
@@ -173,26 +171,26 @@ static int add(struct fields *all, struct dtype_field *f, struct error *err)
 	return 0;
 }
 
-static int by_text(const void *a, const void *b)
+static int field_name_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Names and titles are keys of one dictionary. */
-static int check_names(const struct fields *all, struct error *err)
+static int fields_check_names(const struct fields *all, struct error *err)
 {
 	cleanup_free const char **names =
 		calloc(2 * (size_t)all->n, sizeof *names);
 	size_t n = 0;
 
 	if (!names)
-		return no_memory(err);
+		return error_no_memory(err, "the names of fields");
 	for (uint32_t i = 0; i < all->n; i++) {
 		names[n++] = all->at[i].name;
 		if (all->at[i].title)
 			names[n++] = all->at[i].title;
 	}
-	qsort(names, n, sizeof *names, by_text);
+	qsort(names, n, sizeof *names, field_name_compare);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(names[i - 1], names[i]))
 			return error_set(err, -EBADMSG,
@@ -200,29 +198,31 @@ static int check_names(const struct fields *all, struct error *err)
 	return 0;
 }
 
-static int take_all(struct npy_text *t, struct intern *in, unsigned depth,
-		    struct fields *all, struct error *err)
+static int fields_read_all(struct npy_text *t, struct intern *in,
+			   unsigned depth, struct fields *all,
+			   struct error *err)
 {
 	struct dtype_field f;
 	bool comma = true;
 
 	while (!npy_take(t, ']')) {
-		int r = comma ? take_field(t, in, depth, &f, err)
-			      : no_list(err);
+		int r = comma ? field_read(t, in, depth, &f, err)
+			      : fields_are_no_list(err);
 
 		if (r == 0)
-			r = add(all, &f, err);
+			r = fields_add(all, &f, err);
 		if (r < 0)
 			return r;
 		comma = npy_take(t, ',');
 	}
 	if (!all->n)
 		return error_set(err, -ENOTSUP, "a structure without fields");
-	return check_names(all, err);
+	return fields_check_names(all, err);
 }
 
-static int take_list(struct npy_text *t, struct intern *in, unsigned depth,
-		     struct dtype *out, struct error *err)
+static int fields_read_list(struct npy_text *t, struct intern *in,
+			    unsigned depth, struct dtype *out,
+			    struct error *err)
 {
 	struct fields all = {.n = 0};
 	int r = 0;
@@ -230,15 +230,17 @@ static int take_list(struct npy_text *t, struct intern *in, unsigned depth,
 	if (depth > DEPTH_MAX)
 		r = error_set(err, -ENOTSUP, "its type is too complicated");
 	else if (!npy_take(t, '['))
-		r = no_list(err);
+		r = fields_are_no_list(err);
 	if (r == 0)
-		r = take_all(t, in, depth, &all, err);
+		r = fields_read_all(t, in, depth, &all, err);
 	if (r == 0) {
 		out->kind = DTYPE_STRUCT;
 		out->size = (uint32_t)all.size;
 		out->nfields = all.n;
 		out->fields = intern_bytes(in, all.at, all.n * sizeof *all.at);
-		r = out->fields ? 0 : no_memory(err);
+		r = out->fields
+			    ? 0
+			    : error_no_memory(err, "the fields of a structure");
 	}
 	free(all.at);
 	return r;
@@ -248,5 +250,5 @@ int npy_take_fields(struct npy_text *t, struct intern *in, struct dtype *out,
 		    struct error *err)
 {
 	memset(out, 0, sizeof *out);
-	return take_list(t, in, 1, out, err);
+	return fields_read_list(t, in, 1, out, err);
 }

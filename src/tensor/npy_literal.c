@@ -9,7 +9,7 @@
 #include "tensor/grid.h"
 
 /* Blanks, comments, ends of lines behind a backslash. */
-static void skip_blanks(struct npy_text *t)
+static void literal_skip_blanks(struct npy_text *t)
 {
 	while (t->at < t->end && *t->at) {
 		if (strchr(" \t\r\n\f", *t->at)) {
@@ -28,7 +28,7 @@ static void skip_blanks(struct npy_text *t)
 
 bool npy_next(struct npy_text *t, char c)
 {
-	skip_blanks(t);
+	literal_skip_blanks(t);
 	return t->at < t->end && *t->at == c;
 }
 
@@ -42,7 +42,7 @@ bool npy_take(struct npy_text *t, char c)
 
 bool npy_ends(struct npy_text *t)
 {
-	skip_blanks(t);
+	literal_skip_blanks(t);
 	return t->at == t->end;
 }
 
@@ -50,14 +50,14 @@ bool npy_take_word(struct npy_text *t, const char *word)
 {
 	size_t n = strlen(word);
 
-	skip_blanks(t);
+	literal_skip_blanks(t);
 	if ((size_t)(t->end - t->at) < n || memcmp(t->at, word, n) != 0)
 		return false;
 	t->at += n;
 	return true;
 }
 
-static int digit_of(char c)
+static int literal_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -66,7 +66,7 @@ static int digit_of(char c)
 }
 
 /* The base that a number's prefix says, which is passed: 0x, 0o, 0b. */
-static int take_base(struct npy_text *t)
+static int literal_read_base(struct npy_text *t)
 {
 	static const char letters[] = "xob";
 	static const int bases[] = {16, 8, 2};
@@ -82,7 +82,7 @@ static int take_base(struct npy_text *t)
 }
 
 /* Digits of a base, with underscores between them. */
-static bool take_digits(struct npy_text *t, int base, uint64_t *out)
+static bool literal_read_digits(struct npy_text *t, int base, uint64_t *out)
 {
 	const char *from = t->at;
 	uint64_t v = 0;
@@ -90,9 +90,9 @@ static bool take_digits(struct npy_text *t, int base, uint64_t *out)
 
 	for (; t->at < t->end; t->at++) {
 		if (*t->at == '_' && t->end - t->at > 1 && t->at > from &&
-		    t->at[-1] != '_' && digit_of(t->at[1]) < base)
+		    t->at[-1] != '_' && literal_digit(t->at[1]) < base)
 			continue;
-		d = digit_of(*t->at);
+		d = literal_digit(*t->at);
 		if (d >= base)
 			break;
 		/* 010 was 8 for Python 2, and is an error since. */
@@ -111,9 +111,9 @@ bool npy_take_number(struct npy_text *t, uint64_t *out)
 	int base;
 
 	npy_take(t, '+');
-	skip_blanks(t);
-	base = take_base(t);
-	if (!take_digits(t, base, out))
+	literal_skip_blanks(t);
+	base = literal_read_base(t);
+	if (!literal_read_digits(t, base, out))
 		return false;
 	if (t->at < t->end && *t->at == 'L')
 		t->at++;
@@ -155,12 +155,12 @@ int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 
 /* ---- strings ------------------------------------------------------------- */
 
-struct out {
+struct literal_out {
 	char *at;
 	size_t n, room; /* for all but the end */
 };
 
-static bool put(struct out *o, unsigned char byte)
+static bool literal_put_byte(struct literal_out *o, unsigned char byte)
 {
 	if (!byte || o->n == o->room)
 		return false;
@@ -169,27 +169,29 @@ static bool put(struct out *o, unsigned char byte)
 }
 
 /* As UTF-8. */
-static bool put_char(struct out *o, uint32_t c)
+static bool literal_put_character(struct literal_out *o, uint32_t c)
 {
 	if (c < 0x80)
-		return put(o, (unsigned char)c);
+		return literal_put_byte(o, (unsigned char)c);
 	if (c < 0x800)
-		return put(o, (unsigned char)(0xc0 | c >> 6)) &&
-		       put(o, (unsigned char)(0x80 | (c & 0x3f)));
+		return literal_put_byte(o, (unsigned char)(0xc0 | c >> 6)) &&
+		       literal_put_byte(o, (unsigned char)(0x80 | (c & 0x3f)));
 	if (c >= 0xdc80 && c <= 0xdcff)
-		return put(o, (unsigned char)(c - 0xdc00));
+		return literal_put_byte(o, (unsigned char)(c - 0xdc00));
 	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
 		return false;
-	if (c >= 0x10000 && !(put(o, (unsigned char)(0xf0 | c >> 18)) &&
-			      put(o, (unsigned char)(0x80 | (c >> 12 & 0x3f)))))
+	if (c >= 0x10000 &&
+	    !(literal_put_byte(o, (unsigned char)(0xf0 | c >> 18)) &&
+	      literal_put_byte(o, (unsigned char)(0x80 | (c >> 12 & 0x3f)))))
 		return false;
-	if (c < 0x10000 && !put(o, (unsigned char)(0xe0 | c >> 12)))
+	if (c < 0x10000 &&
+	    !literal_put_byte(o, (unsigned char)(0xe0 | c >> 12)))
 		return false;
-	return put(o, (unsigned char)(0x80 | (c >> 6 & 0x3f))) &&
-	       put(o, (unsigned char)(0x80 | (c & 0x3f)));
+	return literal_put_byte(o, (unsigned char)(0x80 | (c >> 6 & 0x3f))) &&
+	       literal_put_byte(o, (unsigned char)(0x80 | (c & 0x3f)));
 }
 
-static bool take_hex(struct npy_text *t, unsigned digits, uint32_t *out)
+static bool literal_read_hex(struct npy_text *t, unsigned digits, uint32_t *out)
 {
 	static const char hex[] = "0123456789abcdef";
 
@@ -209,7 +211,7 @@ static bool take_hex(struct npy_text *t, unsigned digits, uint32_t *out)
 }
 
 /* Up to three digits. */
-static bool take_octal(struct npy_text *t, uint32_t *out)
+static bool literal_read_octal(struct npy_text *t, uint32_t *out)
 {
 	*out = 0;
 	for (unsigned i = 0;
@@ -219,7 +221,7 @@ static bool take_octal(struct npy_text *t, uint32_t *out)
 }
 
 /* Behind the backslash. */
-static bool take_escape(struct npy_text *t, struct out *o)
+static bool literal_read_escape(struct npy_text *t, struct literal_out *o)
 {
 	static const char plain[] = "\\'\"tnrabfv",
 			  meant[] = "\\'\"\t\n\r\a\b\f\v";
@@ -231,28 +233,31 @@ static bool take_escape(struct npy_text *t, struct out *o)
 	at = strchr(plain, *t->at);
 	if (at) {
 		t->at++;
-		return put(o, (unsigned char)meant[at - plain]);
+		return literal_put_byte(o, (unsigned char)meant[at - plain]);
 	}
 	if (*t->at >= '0' && *t->at <= '7')
-		return take_octal(t, &c) && put_char(o, c);
+		return literal_read_octal(t, &c) && literal_put_character(o, c);
 	switch (*t->at++) {
 	case '\n':
 		return true;
 	case 'x':
-		return take_hex(t, 2, &c) && put_char(o, c);
+		return literal_read_hex(t, 2, &c) &&
+		       literal_put_character(o, c);
 	case 'u':
-		return take_hex(t, 4, &c) && put_char(o, c);
+		return literal_read_hex(t, 4, &c) &&
+		       literal_put_character(o, c);
 	case 'U':
-		return take_hex(t, 8, &c) && put_char(o, c);
+		return literal_read_hex(t, 8, &c) &&
+		       literal_put_character(o, c);
 	case 'N': /* by a character's name */
 		return false;
 	default: /* none: the backslash stays */
 		t->at--;
-		return put(o, '\\');
+		return literal_put_byte(o, '\\');
 	}
 }
 
-static bool ends_here(const struct npy_text *t, char quote, size_t n)
+static bool literal_ends_here(const struct npy_text *t, char quote, size_t n)
 {
 	if ((size_t)(t->end - t->at) < n)
 		return false;
@@ -263,21 +268,21 @@ static bool ends_here(const struct npy_text *t, char quote, size_t n)
 }
 
 /* One literal, between single quotes or three of them. */
-static bool take_quoted(struct npy_text *t, struct out *o)
+static bool literal_read_quoted(struct npy_text *t, struct literal_out *o)
 {
 	char quote = *t->at;
-	size_t n = ends_here(t, quote, 3) ? 3 : 1;
+	size_t n = literal_ends_here(t, quote, 3) ? 3 : 1;
 
-	for (t->at += n; !ends_here(t, quote, n);) {
+	for (t->at += n; !literal_ends_here(t, quote, n);) {
 		unsigned char c;
 		bool ok;
 
 		if (t->at == t->end)
 			return false;
 		c = (unsigned char)*t->at++;
-		ok = c == '\\' ? take_escape(t, o)
-		     : t->utf8 ? put(o, c)
-			       : put_char(o, c);
+		ok = c == '\\' ? literal_read_escape(t, o)
+		     : t->utf8 ? literal_put_byte(o, c)
+			       : literal_put_character(o, c);
 		if (!ok)
 			return false;
 	}
@@ -286,9 +291,9 @@ static bool take_quoted(struct npy_text *t, struct out *o)
 }
 
 /* Is there a literal, perhaps behind a u (which means nothing)? */
-static bool next_is_string(struct npy_text *t)
+static bool literal_next_is_string(struct npy_text *t)
 {
-	skip_blanks(t);
+	literal_skip_blanks(t);
 	if (t->end - t->at > 1 && (*t->at | 0x20) == 'u' &&
 	    (t->at[1] == '\'' || t->at[1] == '"'))
 		t->at++;
@@ -297,14 +302,14 @@ static bool next_is_string(struct npy_text *t)
 
 bool npy_take_string(struct npy_text *t, char *out, size_t room)
 {
-	struct out o = {.at = out, .room = room - 1};
+	struct literal_out o = {.at = out, .room = room - 1};
 
-	if (!next_is_string(t))
+	if (!literal_next_is_string(t))
 		return false;
 	do /* literals side by side are one string */
-		if (!take_quoted(t, &o))
+		if (!literal_read_quoted(t, &o))
 			return false;
-	while (next_is_string(t));
+	while (literal_next_is_string(t));
 	out[o.n] = '\0';
 	return true;
 }

@@ -15,20 +15,20 @@
  * (3, 4), }.  It is read as that language has it (blanks and comments anywhere, all quotes,
  * a comma at the end or not; of equal keys the last one counts).
  */
-static int damaged(struct error *err, const char *what)
+static int npy_damaged(struct error *err, const char *what)
 {
 	return error_set(err, -EBADMSG, "a damaged .npy header: %s", what);
 }
 
-static int read_shape(struct npy_text *t, struct intern *in, struct npy_file *f,
-		      struct error *err)
+static int npy_read_shape(struct npy_text *t, struct intern *in,
+			  struct npy_file *f, struct error *err)
 {
 	(void)in;
 	return npy_take_shape(t, &f->rank, f->shape, err);
 }
 
-static int read_descr(struct npy_text *t, struct intern *in, struct npy_file *f,
-		      struct error *err)
+static int npy_read_descr(struct npy_text *t, struct intern *in,
+			  struct npy_file *f, struct error *err)
 {
 	char text[64];
 
@@ -44,23 +44,24 @@ static int read_descr(struct npy_text *t, struct intern *in, struct npy_file *f,
 			"without a field), which NumPy itself does "
 			"not save");
 	if (!npy_take_string(t, text, sizeof text))
-		return damaged(err, "its type is no text");
+		return npy_damaged(err, "its type is no text");
 	return in ? dtype_parse_stored(text, in, &f->dtype, err)
 		  : dtype_parse(text, &f->dtype, err);
 }
 
-static int read_order(struct npy_text *t, struct intern *in, struct npy_file *f,
-		      struct error *err)
+static int npy_read_order(struct npy_text *t, struct intern *in,
+			  struct npy_file *f, struct error *err)
 {
 	(void)in;
 	f->fortran = npy_take_word(t, "True");
 	if (!f->fortran && !npy_take_word(t, "False"))
-		return damaged(err, "fortran_order is neither True nor False");
+		return npy_damaged(err,
+				   "fortran_order is neither True nor False");
 	return 0;
 }
 
 /* What is wrong with a value is wrong with the header. */
-static int say_damaged(int r, struct error *err)
+static int npy_error_as_damaged(int r, struct error *err)
 {
 	static const char why[] = "a damaged .npy header: ";
 
@@ -73,44 +74,46 @@ static int say_damaged(int r, struct error *err)
 	return -EBADMSG;
 }
 
-static int read_dictionary(struct npy_text *t, struct intern *in,
-			   struct npy_file *f, struct error *err)
+static int npy_read_dictionary(struct npy_text *t, struct intern *in,
+			       struct npy_file *f, struct error *err)
 {
 	static const struct {
 		const char *name;
 		int (*read)(struct npy_text *t, struct intern *in,
 			    struct npy_file *f, struct error *err);
-	} keys[] = {{"descr", read_descr},
-		    {"fortran_order", read_order},
-		    {"shape", read_shape}};
+	} keys[] = {{"descr", npy_read_descr},
+		    {"fortran_order", npy_read_order},
+		    {"shape", npy_read_shape}};
 	bool comma = true;
 	unsigned seen = 0, i;
 	char name[16];
 
 	if (!npy_take(t, '{'))
-		return damaged(err, "it is no dictionary");
+		return npy_damaged(err, "it is no dictionary");
 	while (!npy_take(t, '}')) {
 		int r;
 
 		if (!comma || !npy_take_string(t, name, sizeof name))
-			return damaged(err, "it is no dictionary");
+			return npy_damaged(err, "it is no dictionary");
 		for (i = 0; i < 3 && strcmp(name, keys[i].name) != 0; i++)
 			;
 		if (i == 3 || !npy_take(t, ':'))
-			return damaged(err, "it is no dictionary of descr, "
-					    "fortran_order and shape");
+			return npy_damaged(err, "it is no dictionary of descr, "
+						"fortran_order and shape");
 		seen |= 1u << i;
-		r = say_damaged(keys[i].read(t, in, f, err), err);
+		r = npy_error_as_damaged(keys[i].read(t, in, f, err), err);
 		if (r < 0)
 			return r;
 		comma = npy_take(t, ',');
 	}
 	if (seen != 7)
-		return damaged(err, "descr, fortran_order or shape is missing");
-	return !npy_ends(t) ? damaged(err, "text behind the dictionary") : 0;
+		return npy_damaged(err,
+				   "descr, fortran_order or shape is missing");
+	return !npy_ends(t) ? npy_damaged(err, "text behind the dictionary")
+			    : 0;
 }
 
-static int count(struct npy_file *f, struct error *err)
+static int npy_count_elements(struct npy_file *f, struct error *err)
 {
 	uint64_t end;
 
@@ -120,10 +123,11 @@ static int count(struct npy_file *f, struct error *err)
 			f->elements = 0;
 	for (unsigned i = 0; i < f->rank && f->elements; i++)
 		if (mul_overflows(f->elements, f->shape[i], &f->elements))
-			return damaged(err, "its shape has too many elements");
+			return npy_damaged(err,
+					   "its shape has too many elements");
 	if (mul_overflows(f->elements, f->dtype.size, &f->bytes) ||
 	    add_overflows(f->bytes, f->data, &end) || end > INT64_MAX)
-		return damaged(err, "its shape has too many elements");
+		return npy_damaged(err, "its shape has too many elements");
 	return 0;
 }
 
@@ -144,7 +148,7 @@ int npy_read(const void *data, size_t n, struct intern *in,
 				 p[7]);
 	head = p[6] == 1 ? 10 : 12;
 	if (n < head)
-		return damaged(err, "it is cut off");
+		return npy_damaged(err, "it is cut off");
 	length = p[6] == 1 ? load_le16(p + 8) : load_le32(p + 8);
 	if (length > NPY_HEADER_MOST - head)
 		return error_set(err, -ENOTSUP,
@@ -152,14 +156,14 @@ int npy_read(const void *data, size_t n, struct intern *in,
 				 "of more than 10 000",
 				 length);
 	if (n - head < length)
-		return damaged(err, "it is cut off");
+		return npy_damaged(err, "it is cut off");
 	f.data = head + length;
 	t = (struct npy_text){.at = (const char *)p + head,
 			      .end = (const char *)p + head + length,
 			      .utf8 = p[6] == 3};
-	r = read_dictionary(&t, in, &f, err);
+	r = npy_read_dictionary(&t, in, &f, err);
 	if (r == 0)
-		r = count(&f, err);
+		r = npy_count_elements(&f, err);
 	if (r == 0)
 		*out = f;
 	return r;

@@ -10,7 +10,7 @@ struct reader {
 	const char *at, *end;
 };
 
-static bool take(struct reader *r, char c)
+static bool slice_take_character(struct reader *r, char c)
 {
 	if (r->at == r->end || *r->at != c)
 		return false;
@@ -19,7 +19,7 @@ static bool take(struct reader *r, char c)
 }
 
 /* A whole number, if there is one; those beyond any axis become the largest. */
-static bool take_number(struct reader *r, int64_t *out)
+static bool slice_read_number(struct reader *r, int64_t *out)
 {
 	bool minus = r->at < r->end && *r->at == '-';
 	const char *s = r->at + minus, *first = s;
@@ -35,7 +35,7 @@ static bool take_number(struct reader *r, int64_t *out)
 }
 
 /* An index of an axis of n. */
-static int take_index(int64_t i, uint64_t n, struct slice_axis *a)
+static int slice_read_index(int64_t i, uint64_t n, struct slice_axis *a)
 {
 	int64_t size = (int64_t)n;
 
@@ -46,7 +46,7 @@ static int take_index(int64_t i, uint64_t n, struct slice_axis *a)
 }
 
 /* Where a slice begins or ends: within the axis, as PySlice_AdjustIndices has it. */
-static int64_t adjusted(int64_t i, int64_t size, int64_t step)
+static int64_t slice_adjust_bound(int64_t i, int64_t size, int64_t step)
 {
 	int64_t least = step < 0 ? -1 : 0, most = step < 0 ? size - 1 : size;
 
@@ -55,8 +55,8 @@ static int64_t adjusted(int64_t i, int64_t size, int64_t step)
 	return i < least ? least : i > most ? most : i;
 }
 
-static void set_range(int64_t start, int64_t stop, int64_t step,
-		      struct slice_axis *a)
+static void slice_set_range(int64_t start, int64_t stop, int64_t step,
+			    struct slice_axis *a)
 {
 	uint64_t stride = (uint64_t)(step < 0 ? -step : step), n = 0;
 
@@ -69,41 +69,43 @@ static void set_range(int64_t start, int64_t stop, int64_t step,
 }
 
 /* START:STOP:STEP, any of them left out; the number before the colon was read. */
-static int take_range(struct reader *r, bool has_start, int64_t start,
-		      uint64_t n, struct slice_axis *a)
+static int slice_read_range(struct reader *r, bool has_start, int64_t start,
+			    uint64_t n, struct slice_axis *a)
 {
 	int64_t size = (int64_t)n, stop, step = 1;
-	bool has_stop = take_number(r, &stop);
+	bool has_stop = slice_read_number(r, &stop);
 
-	if (take(r, ':') && !take_number(r, &step))
+	if (slice_take_character(r, ':') && !slice_read_number(r, &step))
 		step = 1;
 	if (!step)
 		return -EINVAL;
-	start = has_start  ? adjusted(start, size, step)
+	start = has_start  ? slice_adjust_bound(start, size, step)
 		: step < 0 ? size - 1
 			   : 0;
-	stop = has_stop ? adjusted(stop, size, step) : step < 0 ? -1 : size;
-	set_range(start, stop, step, a);
+	stop = has_stop   ? slice_adjust_bound(stop, size, step)
+	       : step < 0 ? -1
+			  : size;
+	slice_set_range(start, stop, step, a);
 	return 0;
 }
 
-static int take_item(struct reader *r, uint64_t n, struct slice_axis *a)
+static int slice_read_item(struct reader *r, uint64_t n, struct slice_axis *a)
 {
 	int64_t first = 0;
-	bool has_first = take_number(r, &first);
+	bool has_first = slice_read_number(r, &first);
 
-	if (take(r, ':'))
-		return take_range(r, has_first, first, n, a);
-	return has_first ? take_index(first, n, a) : -EINVAL;
+	if (slice_take_character(r, ':'))
+		return slice_read_range(r, has_first, first, n, a);
+	return has_first ? slice_read_index(first, n, a) : -EINVAL;
 }
 
-static void take_whole(uint64_t n, struct slice_axis *a)
+static void slice_take_axis(uint64_t n, struct slice_axis *a)
 {
 	*a = (struct slice_axis){0, n, 1, false};
 }
 
 /* Items in the text, those that "..." stands for not counted; -EINVAL. */
-static int count_items(struct reader r)
+static int slice_count_items(struct reader r)
 {
 	bool dots = false;
 	int n = 0;
@@ -128,7 +130,7 @@ int slice_parse(const char *text, size_t len, unsigned rank,
 		const uint64_t *shape, struct slice *out)
 {
 	struct reader r = {text, text + len};
-	int items = count_items(r), result = 0;
+	int items = slice_count_items(r), result = 0;
 	unsigned axis = 0, left;
 
 	if (items < 0)
@@ -138,24 +140,26 @@ int slice_parse(const char *text, size_t len, unsigned rank,
 		if (r.end - r.at >= 3 && !memcmp(r.at, "...", 3)) {
 			r.at += 3;
 			for (; left; left--, axis++)
-				take_whole(shape[axis], &out->axis[axis]);
+				slice_take_axis(shape[axis], &out->axis[axis]);
 		} else if (axis < rank) {
-			int e = take_item(&r, shape[axis], &out->axis[axis]);
+			int e = slice_read_item(&r, shape[axis],
+						&out->axis[axis]);
 
 			/* What is no expression is that first of all. */
 			result = e == -EINVAL || !result ? e : result;
 			axis++;
 		} else {
 			struct slice_axis none;
-			int e = take_item(&r, 0, &none);
+			int e = slice_read_item(&r, 0, &none);
 
 			result = e == -EINVAL ? e : result ? result : -ENOENT;
 		}
-		if (result == -EINVAL || (r.at < r.end && !take(&r, ',')))
+		if (result == -EINVAL ||
+		    (r.at < r.end && !slice_take_character(&r, ',')))
 			return -EINVAL;
 	}
 	for (; axis < rank; axis++)
-		take_whole(shape[axis], &out->axis[axis]);
+		slice_take_axis(shape[axis], &out->axis[axis]);
 	out->rank = out->whole = rank;
 	while (out->whole && out->axis[out->whole - 1].step == 1)
 		out->whole--;
@@ -181,7 +185,7 @@ uint64_t slice_elements(const struct slice *s)
 	return n;
 }
 
-static uint64_t index_at(const struct slice_axis *a, uint64_t k)
+static uint64_t slice_index_at(const struct slice_axis *a, uint64_t k)
 {
 	return a->step < 0 ? a->start - k * (uint64_t)-a->step
 			   : a->start + k * (uint64_t)a->step;
@@ -200,7 +204,8 @@ void slice_piece(const struct slice *s, uint64_t at, struct box *out,
 	*skip = at % inner;
 	at /= inner;
 	for (unsigned i = s->whole; i-- > 0;) {
-		out->start[i] = index_at(&s->axis[i], at % s->axis[i].count);
+		out->start[i] =
+			slice_index_at(&s->axis[i], at % s->axis[i].count);
 		out->count[i] = 1;
 		at /= s->axis[i].count;
 	}
@@ -221,8 +226,8 @@ void slice_around(const struct slice *s, uint64_t at, uint64_t n,
 			low = from % a->count;
 			high = to % a->count;
 		}
-		first = index_at(a, a->step < 0 ? high : low);
-		end = index_at(a, a->step < 0 ? low : high);
+		first = slice_index_at(a, a->step < 0 ? high : low);
+		end = slice_index_at(a, a->step < 0 ? low : high);
 		out->start[i] = first;
 		out->count[i] = end - first + 1;
 		below *= a->count;

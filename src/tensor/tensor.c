@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -50,7 +51,7 @@ static void layout_free(struct layout *l)
 	free(l);
 }
 
-static void part_publish(struct tensor *t, const struct layout *l)
+static void tensor_publish_part(struct tensor *t, const struct layout *l)
 {
 	counter_add(COUNT_PARTS_OPENED, 1);
 	if (l->kind == LAYOUT_CHUNKED)
@@ -79,9 +80,9 @@ int tensor_learn(struct tensor *t, uint32_t p, const struct layout **out,
 	else if (r < 0)
 		return error_set(err, r, "%s", why.text);
 	if (!made)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the layout of a dataset");
 	if (atomic_compare_exchange_strong(&part->layout, &have, made)) {
-		part_publish(t, made);
+		tensor_publish_part(t, made);
 		have = made;
 	} else {
 		layout_free(made);
@@ -93,13 +94,14 @@ int tensor_learn(struct tensor *t, uint32_t p, const struct layout **out,
 /* ---- boxes and parts ----------------------------------------------------- */
 
 /* Nothing is left to learn: windows need no preparation. */
-static bool all_learnt(const struct tensor *t)
+static bool tensor_all_learnt(const struct tensor *t)
 {
 	return atomic_load(&t->learnt) == t->nparts && !atomic_load(&t->nests);
 }
 
-static int prepare_part(struct tensor *t, uint32_t p, const struct box *b,
-			uint64_t off, uint64_t len, struct error *err)
+static int tensor_prepare_part(struct tensor *t, uint32_t p,
+			       const struct box *b, uint64_t off, uint64_t len,
+			       struct error *err)
 {
 	const struct layout *l;
 	int r = tensor_learn(t, p, &l, err);
@@ -110,8 +112,8 @@ static int prepare_part(struct tensor *t, uint32_t p, const struct box *b,
 }
 
 /* A piece does not fit: into which dataset? */
-static int say_part(const struct tensor *t, uint32_t p, int r,
-		    struct error *err)
+static int tensor_name_part(const struct tensor *t, uint32_t p, int r,
+			    struct error *err)
 {
 	if (r < 0)
 		error_prefix(err, "%s: '%s': ",
@@ -122,9 +124,9 @@ static int say_part(const struct tensor *t, uint32_t p, int r,
 
 /* Learn the part that a hit names and find the piece in it.  A part that is
  * missing, and filled in, has no shape: piece->run is 0 then. */
-static int find_piece(struct tensor *t, const struct box *b, uint64_t at,
-		      const struct mosaic_hit *hit, struct mosaic_piece *piece,
-		      struct error *err)
+static int tensor_find_piece(struct tensor *t, const struct box *b, uint64_t at,
+			     const struct mosaic_hit *hit,
+			     struct mosaic_piece *piece, struct error *err)
 {
 	const struct layout *l;
 	int r = tensor_learn(t, hit->part, &l, err);
@@ -134,12 +136,13 @@ static int find_piece(struct tensor *t, const struct box *b, uint64_t at,
 		return r;
 	r = mosaic_piece(t->mosaic, hit, b, at, l->grid->rank, l->grid->shape,
 			 piece, err);
-	return say_part(t, hit->part, r, err);
+	return tensor_name_part(t, hit->part, r, err);
 }
 
 /* One tile's worth of a window; *run is how many elements that was. */
-static int prepare_tile(struct tensor *t, const struct box *b, uint64_t at,
-			uint64_t last, uint64_t *run, struct error *err)
+static int tensor_prepare_tile(struct tensor *t, const struct box *b,
+			       uint64_t at, uint64_t last, uint64_t *run,
+			       struct error *err)
 {
 	uint64_t elem = t->dtype.size;
 	struct mosaic_piece piece;
@@ -150,12 +153,13 @@ static int prepare_tile(struct tensor *t, const struct box *b, uint64_t at,
 	*run = hit.run;
 	if (hit.tile < 0)
 		return 0;
-	r = find_piece(t, b, at, &hit, &piece, err);
+	r = tensor_find_piece(t, b, at, &hit, &piece, err);
 	if (r < 0 || !piece.run)
 		return r;
 	*run = piece.run;
-	return prepare_part(t, hit.part, &piece.from, piece.skip * elem,
-			    min_u64(piece.run, last - at + 1) * elem, err);
+	return tensor_prepare_part(t, hit.part, &piece.from, piece.skip * elem,
+				   min_u64(piece.run, last - at + 1) * elem,
+				   err);
 }
 
 int tensor_prepare_box(struct tensor *t, const struct box *b, uint64_t off,
@@ -164,14 +168,14 @@ int tensor_prepare_box(struct tensor *t, const struct box *b, uint64_t off,
 	uint64_t elem = t->dtype.size, at, last, run;
 	int r;
 
-	if (!len || !elem || all_learnt(t))
+	if (!len || !elem || tensor_all_learnt(t))
 		return 0;
 	if (!t->mosaic)
-		return prepare_part(t, 0, b, off, len, err);
+		return tensor_prepare_part(t, 0, b, off, len, err);
 	at = off / elem;
 	last = (off + len - 1) / elem;
 	for (; at <= last; at += run) {
-		r = prepare_tile(t, b, at, last, &run, err);
+		r = tensor_prepare_tile(t, b, at, last, &run, err);
 		if (r < 0)
 			return r;
 	}
@@ -196,7 +200,7 @@ int tensor_find(struct tensor *t, const struct box *b, uint64_t at,
 	*part = -1;
 	if (hit.tile < 0)
 		return 0;
-	r = find_piece(t, b, at, &hit, out, err);
+	r = tensor_find_piece(t, b, at, &hit, out, err);
 	if (r < 0)
 		return r;
 	if (out->run)
@@ -222,32 +226,26 @@ int64_t tensor_part_of(const struct tensor *t, const struct box *b)
 /* ---- extents ------------------------------------------------------------- */
 
 /* Contiguous data, verbatim: `inside` bytes from its beginning. */
-static uint64_t map_linear(const struct layout *l, uint64_t inside,
-			   uint64_t run, struct plan *plan)
+static uint64_t tensor_map_linear(const struct layout *l, uint64_t inside,
+				  uint64_t run, struct plan *plan)
 {
-	uint32_t lo = 0, hi = l->nstretches;
+	struct bisect b = bisect_in(1, max_u64(l->nstretches, 1));
 	const struct stretch *s;
 
-	if (!hi)
+	if (!l->nstretches)
 		return plan_file(plan, l->file, l->pos + inside, run);
-	while (hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (l->stretches[mid].begin <= inside)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	s = &l->stretches[lo];
+	while (bisect_next(&b))
+		bisect_answer(&b, l->stretches[b.mid].begin > inside);
+	s = &l->stretches[b.lo - 1];
 	inside -= s->begin;
 	return plan_file(plan, s->file, s->pos + inside,
 			 min_u64(run, s->len - inside));
 }
 
 /* One run of a part: append it; the bytes taken (0: the plan is full). */
-static uint64_t map_run(const struct tensor *t, uint32_t p,
-			const struct layout *l, const struct box *b,
-			uint64_t off, struct plan *plan)
+static uint64_t tensor_map_run(const struct tensor *t, uint32_t p,
+			       const struct layout *l, const struct box *b,
+			       uint64_t off, struct plan *plan)
 {
 	struct chunk_set *set = (struct chunk_set *)&t->set;
 	uint64_t chunk, inside, run, piece, size;
@@ -257,7 +255,7 @@ static uint64_t map_run(const struct tensor *t, uint32_t p,
 		return plan_chunk(plan, set, tensor_chunk_id(p, chunk), inside,
 				  run);
 	if (!l->recode)
-		return map_linear(l, inside, run, plan);
+		return tensor_map_linear(l, inside, run, plan);
 	size = layout_piece(l);
 	piece = inside / size;
 	return plan_chunk(plan, set, tensor_chunk_id(p, piece), inside % size,
@@ -266,9 +264,9 @@ static uint64_t map_run(const struct tensor *t, uint32_t p,
 
 /* Several rows of narrow runs at once, if the plan may have them and the window
  * wants as many; the bytes taken. */
-static uint64_t map_rows(const struct tensor *t, uint32_t p,
-			 const struct layout *l, const struct box *b,
-			 uint64_t off, struct plan *plan)
+static uint64_t tensor_map_rows(const struct tensor *t, uint32_t p,
+				const struct layout *l, const struct box *b,
+				uint64_t off, struct plan *plan)
 {
 	struct chunk_set *set = (struct chunk_set *)&t->set;
 	struct strip strips[PLAN_MAX];
@@ -298,9 +296,10 @@ static uint64_t map_rows(const struct tensor *t, uint32_t p,
 }
 
 /* Box `b` of part p's dataset, from byte `off` of it on, `len` bytes. */
-static int map_part(const struct tensor *t, uint32_t p, const struct layout *l,
-		    const struct box *b, uint64_t off, uint64_t len,
-		    struct plan *plan, struct error *err)
+static int tensor_map_part(const struct tensor *t, uint32_t p,
+			   const struct layout *l, const struct box *b,
+			   uint64_t off, uint64_t len, struct plan *plan,
+			   struct error *err)
 {
 	uint64_t limit = plan->want, took;
 	int r = 0;
@@ -314,10 +313,11 @@ static int map_part(const struct tensor *t, uint32_t p, const struct layout *l,
 		plan_fill(plan, l->fill, off, len);
 	else
 		while (plan_open(plan)) {
-			took = plan->bands ? map_rows(t, p, l, b, off, plan)
-					   : 0;
+			took = plan->bands
+				       ? tensor_map_rows(t, p, l, b, off, plan)
+				       : 0;
 			if (!took && plan_open(plan))
-				took = map_run(t, p, l, b, off, plan);
+				took = tensor_map_run(t, p, l, b, off, plan);
 			if (!took)
 				break;
 			off += took;
@@ -326,15 +326,17 @@ static int map_part(const struct tensor *t, uint32_t p, const struct layout *l,
 	return r;
 }
 
-static int not_prepared(const struct tensor *t, uint32_t p, struct error *err)
+static int tensor_not_prepared(const struct tensor *t, uint32_t p,
+			       struct error *err)
 {
 	return error_set(err, -EIO, "%s: part %u was not prepared", t->name,
 			 (unsigned)p);
 }
 
 /* What covers element `at`, from byte `inner` of it on. */
-static int map_tile(const struct tensor *t, const struct box *b, uint64_t at,
-		    uint64_t inner, struct plan *plan, struct error *err)
+static int tensor_map_tile(const struct tensor *t, const struct box *b,
+			   uint64_t at, uint64_t inner, struct plan *plan,
+			   struct error *err)
 {
 	uint64_t elem = t->dtype.size;
 	struct mosaic_piece piece;
@@ -350,7 +352,7 @@ static int map_tile(const struct tensor *t, const struct box *b, uint64_t at,
 	}
 	l = atomic_load(&t->parts[hit.part].layout);
 	if (!l)
-		return not_prepared(t, hit.part, err);
+		return tensor_not_prepared(t, hit.part, err);
 	if (!l->grid) {
 		plan_fill(plan, l->fill, at * elem + inner,
 			  hit.run * elem - inner);
@@ -359,9 +361,10 @@ static int map_tile(const struct tensor *t, const struct box *b, uint64_t at,
 	r = mosaic_piece(t->mosaic, &hit, b, at, l->grid->rank, l->grid->shape,
 			 &piece, err);
 	if (r < 0)
-		return say_part(t, hit.part, r, err);
-	return map_part(t, hit.part, l, &piece.from, piece.skip * elem + inner,
-			piece.run * elem - inner, plan, err);
+		return tensor_name_part(t, hit.part, r, err);
+	return tensor_map_part(t, hit.part, l, &piece.from,
+			       piece.skip * elem + inner,
+			       piece.run * elem - inner, plan, err);
 }
 
 int tensor_map_box(const struct tensor *t, const struct box *b, uint64_t off,
@@ -375,12 +378,14 @@ int tensor_map_box(const struct tensor *t, const struct box *b, uint64_t off,
 		l = off < total ? atomic_load(&t->parts[0].layout) : NULL;
 		if (off >= total)
 			return 0;
-		return l ? map_part(t, 0, l, b, off, total - off, plan, err)
-			 : not_prepared(t, 0, err);
+		return l ? tensor_map_part(t, 0, l, b, off, total - off, plan,
+					   err)
+			 : tensor_not_prepared(t, 0, err);
 	}
 	while (plan_open(plan) && off < total) {
 		uint64_t before = plan->have;
-		int r = map_tile(t, b, off / elem, off % elem, plan, err);
+		int r = tensor_map_tile(t, b, off / elem, off % elem, plan,
+					err);
 
 		if (r < 0)
 			return r;

@@ -192,6 +192,15 @@ static inline bool tensor_has_shape(const struct tensor *t)
 	return t->rank || t->elements;
 }
 
+/* All of the tensor. */
+static inline void tensor_whole_box(const struct tensor *t, struct box *out)
+{
+	for (unsigned i = 0; i < t->rank; i++) {
+		out->start[i] = 0;
+		out->count[i] = t->shape[i];
+	}
+}
+
 /* True when parts are in other files or several (a virtual dataset). */
 static inline bool tensor_is_distributed(const struct tensor *t)
 {

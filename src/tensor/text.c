@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "tensor/text_private.h"
 
@@ -33,43 +34,31 @@
 void text_segment_range(const struct text *x, uint64_t segment, uint64_t *first,
 			uint64_t *n)
 {
-	size_t lo = 0, hi = x->pieces.n;
+	struct bisect b = bisect_in(1, max_u64(x->pieces.n, 1));
 	struct piece p = {0, 0};
 	uint64_t end = x->samples;
 
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (x->pieces.at[mid].segment <= segment)
-			lo = mid;
-		else
-			hi = mid;
-	}
+	while (bisect_next(&b))
+		bisect_answer(&b, x->pieces.at[b.mid].segment > segment);
 	if (x->pieces.n)
-		p = x->pieces.at[lo];
-	if (lo + 1 < x->pieces.n)
-		end = x->pieces.at[lo + 1].sample;
+		p = x->pieces.at[b.lo - 1];
+	if (b.lo < x->pieces.n)
+		end = x->pieces.at[b.lo].sample;
 	*first = p.sample + (segment - p.segment) * x->segment_samples;
 	*n = min_u64(end - *first, x->segment_samples);
 }
 
 /* Segment of a sample, and the sample's number in it. */
-static void sample_place(const struct text *x, uint64_t sample,
-			 uint64_t *segment, uint32_t *slice)
+static void text_find_sample(const struct text *x, uint64_t sample,
+			     uint64_t *segment, uint32_t *slice)
 {
-	size_t lo = 0, hi = x->pieces.n;
+	struct bisect b = bisect_in(1, max_u64(x->pieces.n, 1));
 	struct piece p = {0, 0};
 
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (x->pieces.at[mid].sample <= sample)
-			lo = mid;
-		else
-			hi = mid;
-	}
+	while (bisect_next(&b))
+		bisect_answer(&b, x->pieces.at[b.mid].sample > sample);
 	if (x->pieces.n)
-		p = x->pieces.at[lo];
+		p = x->pieces.at[b.lo - 1];
 	sample -= p.sample;
 	*segment = p.segment + sample / x->segment_samples;
 	*slice = (uint32_t)(sample % x->segment_samples);
@@ -113,8 +102,8 @@ static int text_locate(const struct chunk_set *s, uint64_t index,
 	return 0;
 }
 
-static void text_describe(const struct chunk_set *s, uint64_t index, char *buf,
-			  size_t n)
+static void text_set_describe(const struct chunk_set *s, uint64_t index,
+			      char *buf, size_t n)
 {
 	const struct text *x = text_of(s);
 
@@ -130,7 +119,7 @@ static const struct chunk_set_ops text_chunk_ops = {
 	.locate = text_locate,
 	.fetch = text_fill,
 	.slice = text_slice,
-	.describe = text_describe,
+	.describe = text_set_describe,
 };
 
 /* ---- making one ---------------------------------------------------------- */
@@ -139,7 +128,7 @@ static const struct chunk_set_ops text_chunk_ops = {
  * Parts that lie one after another along the samples, with gaps between them,
  * are pieces; anything else would be more of them than there are parts.
  */
-static int find_pieces(struct text *x, struct error *err)
+static int text_find_pieces(struct text *x, struct error *err)
 {
 	const struct mosaic *m = x->t->mosaic;
 	uint64_t values = x->samples * x->sample_values, at = 0;
@@ -159,7 +148,7 @@ static int find_pieces(struct text *x, struct error *err)
 			return 0;
 		}
 		if (hit.tile != before && !vec_push(&x->pieces, p))
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the parts of a dataset");
 		before = hit.tile;
 		at += hit.run;
 	}
@@ -167,7 +156,7 @@ static int find_pieces(struct text *x, struct error *err)
 }
 
 /* Number the segments of the pieces. */
-static void number_segments(struct text *x)
+static void text_number_segments(struct text *x)
 {
 	uint64_t end = x->samples;
 
@@ -187,7 +176,7 @@ static void number_segments(struct text *x)
 }
 
 /* How many values a segment should have. */
-static uint64_t segment_values(const struct text *x)
+static uint64_t text_segment_values(const struct text *x)
 {
 	uint64_t bytes = x->t->text_bytes, most = SEGMENT_VALUES;
 
@@ -202,7 +191,7 @@ static uint64_t segment_values(const struct text *x)
 
 /* Samples, values in each, and samples in a segment: whole rows of the axes
  * that samples fix, as far as a segment goes. */
-static void shape_text(struct text *x, unsigned axes)
+static void text_set_shape(struct text *x, unsigned axes)
 {
 	const struct tensor *t = x->t;
 	uint64_t rows = 1, most, unit;
@@ -216,7 +205,7 @@ static void shape_text(struct text *x, unsigned axes)
 		x->row_samples = x->samples / t->shape[0];
 	if (!t->elements)
 		x->samples = 0;
-	most = max_u64(segment_values(x) / x->sample_values, 1);
+	most = max_u64(text_segment_values(x) / x->sample_values, 1);
 	for (unsigned i = t->rank < axes ? t->rank : axes; i-- > 0;) {
 		if (!t->elements || t->shape[i] > most / rows)
 			break;
@@ -237,7 +226,7 @@ int text_new(struct text **out, struct tensor *t, unsigned axes,
 	int r = 0;
 
 	if (!x)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the values of a dataset");
 	x->set.ops = &text_chunk_ops;
 	x->set.id = chunk_set_new_id();
 	x->t = t;
@@ -248,14 +237,14 @@ int text_new(struct text **out, struct tensor *t, unsigned axes,
 	if (x->style == LINES_NPY)
 		r = sequence_init(&x->sequence, &t->dtype, err);
 	if (r == 0) {
-		shape_text(x, x->style >= LINES_NPY ? t->rank : axes);
-		r = find_pieces(x, err);
+		text_set_shape(x, x->style >= LINES_NPY ? t->rank : axes);
+		r = text_find_pieces(x, err);
 	}
 	if (r < 0) {
 		text_free(x);
 		return r;
 	}
-	number_segments(x);
+	text_number_segments(x);
 	*out = x;
 	return 0;
 }
@@ -285,8 +274,8 @@ int text_pin(struct text *x, uint64_t segment, struct pinner *p,
 }
 
 /* The table of the segments' sizes, made when it is first wanted. */
-static int bytes_table(struct text *x, _Atomic uint64_t **out,
-		       struct error *err)
+static int text_bytes_table(struct text *x, _Atomic uint64_t **out,
+			    struct error *err)
 {
 	_Atomic uint64_t *none = NULL, *made;
 
@@ -300,7 +289,7 @@ static int bytes_table(struct text *x, _Atomic uint64_t **out,
 				 x->t->name);
 	made = malloc((x->segments + 1) * sizeof *made);
 	if (!made)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the sizes of values");
 	for (uint64_t i = 0; i < x->segments; i++)
 		atomic_init(&made[i], UINT64_MAX);
 	if (!atomic_compare_exchange_strong(&x->bytes, &none, made)) {
@@ -312,8 +301,8 @@ static int bytes_table(struct text *x, _Atomic uint64_t **out,
 }
 
 /* Bytes of one segment; an error when one of its samples failed. */
-static int segment_size(struct text *x, uint64_t segment, struct pinner *p,
-			uint64_t *size, struct error *err)
+static int text_segment_size(struct text *x, uint64_t segment, struct pinner *p,
+			     uint64_t *size, struct error *err)
 {
 	struct span span;
 	uint64_t first, n;
@@ -339,11 +328,11 @@ int text_size(struct text *x, struct pinner *p, uint64_t *size,
 		*size = start[x->segments];
 		return 0;
 	}
-	r = bytes_table(x, &bytes, err);
+	r = text_bytes_table(x, &bytes, err);
 	for (uint64_t i = 0; i < x->segments && r == 0; i++) {
 		if (atomic_load(&bytes[i]) != UINT64_MAX)
 			continue;
-		r = segment_size(x, i, p, &n, err);
+		r = text_segment_size(x, i, p, &n, err);
 		if (r == 0)
 			atomic_store(&bytes[i], n);
 	}
@@ -351,7 +340,7 @@ int text_size(struct text *x, struct pinner *p, uint64_t *size,
 		return r;
 	start = malloc((x->segments + 1) * sizeof *start);
 	if (!start)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the sizes of values");
 	start[0] = 0;
 	for (uint64_t i = 0; i < x->segments; i++)
 		start[i + 1] = start[i] + atomic_load(&bytes[i]);
@@ -365,27 +354,22 @@ int text_map(const struct text *x, uint64_t off, struct plan *plan,
 	     struct error *err)
 {
 	const uint64_t *start = atomic_load(&x->start);
-	uint64_t lo = 0, hi = x->segments, first, n;
+	struct bisect b = bisect_in(1, max_u64(x->segments, 1));
+	uint64_t first, n;
 
 	if (!start)
 		return error_set(err, -EIO, "%s: text was not prepared",
 				 x->t->name);
-	while (hi - lo > 1) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (start[mid] <= off)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	for (; lo < x->segments && plan_open(plan); lo++) {
-		uint64_t len = start[lo + 1] - off, took;
+	while (bisect_next(&b))
+		bisect_answer(&b, start[b.mid] > off);
+	for (uint64_t i = b.lo - 1; i < x->segments && plan_open(plan); i++) {
+		uint64_t len = start[i + 1] - off, took;
 
 		if (!len)
 			continue;
-		text_segment_range(x, lo, &first, &n);
-		took = plan_chunk(plan, (struct chunk_set *)&x->set, lo,
-				  lines_head(n) + off - start[lo], len);
+		text_segment_range(x, i, &first, &n);
+		took = plan_chunk(plan, (struct chunk_set *)&x->set, i,
+				  lines_head(n) + off - start[i], len);
 		off += took;
 		if (took < len)
 			break;
@@ -412,7 +396,7 @@ int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
 		return r < 0 ? r : 0;
 	if (x->style == LINES_NPY && !x->t->ops->length)
 		return text_sequence_size(x, sample, p, size, err);
-	sample_place(x, sample, &segment, &slice);
+	text_find_sample(x, sample, &segment, &slice);
 	r = text_pin(x, segment, p, &span, err);
 	if (r < 0)
 		return r;
@@ -431,7 +415,7 @@ int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
 	uint64_t segment;
 	uint32_t slice;
 
-	sample_place(x, sample, &segment, &slice);
+	text_find_sample(x, sample, &segment, &slice);
 	plan_slice(plan, (struct chunk_set *)&x->set, segment, slice, off,
 		   plan->want - plan->have);
 	return 0;
@@ -439,8 +423,8 @@ int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
 
 /* Compare the text of one sample with what was seen so far: 1 when it is the
  * same, 0 when not. */
-static int common_sample(const struct buf *b, uint32_t slice, bool first,
-			 char *buf, size_t n, struct error *err)
+static int text_compare_sample(const struct buf *b, uint32_t slice, bool first,
+			       char *buf, size_t n, struct error *err)
 {
 	size_t off, len;
 	int r = lines_slice(b, slice, &off, &len);
@@ -469,14 +453,14 @@ int text_common(struct text *x, uint64_t first, uint64_t last, struct pinner *p,
 		struct span span;
 		int r;
 
-		sample_place(x, at, &segment, &slice);
+		text_find_sample(x, at, &segment, &slice);
 		text_segment_range(x, segment, &from, &count);
 		r = text_pin(x, segment, p, &span, err);
 		if (r < 0)
 			return r;
 		for (r = 1; r == 1 && at < end && slice < count; at++) {
-			r = common_sample(span.buf, slice++, !begun, buf, n,
-					  err);
+			r = text_compare_sample(span.buf, slice++, !begun, buf,
+						n, err);
 			begun = true;
 		}
 		p->unpin(p, &span);

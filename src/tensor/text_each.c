@@ -30,10 +30,10 @@ int text_each(struct text *x, struct pinner *p,
 }
 
 /* Sizes that are known without the values. */
-static int each_by_length(struct text *x, struct pinner *p,
-			  int (*put)(void *ctx, uint64_t size,
-				     struct error *err),
-			  void *ctx, struct error *err)
+static int text_each_length(struct text *x, struct pinner *p,
+			    int (*put)(void *ctx, uint64_t size,
+				       struct error *err),
+			    void *ctx, struct error *err)
 {
 	int r = 0;
 
@@ -52,8 +52,8 @@ struct sizing {
 	void *ctx;
 };
 
-static int put_length(void *ctx, const unsigned char *line, size_t len,
-		      struct error *err)
+static int text_put_length(void *ctx, const unsigned char *line, size_t len,
+			   struct error *err)
 {
 	const struct sizing *s = ctx;
 
@@ -69,6 +69,6 @@ int text_each_size(struct text *x, struct pinner *p,
 
 	return x->style == LINES_NPY ||
 			       (x->style >= LINES_NPY && x->t->ops->length)
-		       ? each_by_length(x, p, put, ctx, err)
-		       : text_each(x, p, put_length, &s, err);
+		       ? text_each_length(x, p, put, ctx, err)
+		       : text_each(x, p, text_put_length, &s, err);
 }

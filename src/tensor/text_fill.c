@@ -59,7 +59,7 @@ static int fill_failed(struct filling *f, uint64_t n)
 }
 
 /* A value from the source. */
-static void put_value(void *ctx, const char *s, size_t len)
+static void fill_put_value(void *ctx, const char *s, size_t len)
 {
 	struct filling *f = ctx;
 	struct text *x = f->x;
@@ -94,7 +94,7 @@ static int fill_box(struct filling *f, struct tensor *t, uint32_t part,
 
 	lines_mark(&f->lines, &mark);
 	f->why.code = 0;
-	r = t->ops->values(t, part, b, put_value, f, &f->why);
+	r = t->ops->values(t, part, b, fill_put_value, f, &f->why);
 	if (r == 0)
 		r = f->lines.code;
 	if (r == 0 && f->lines.values != value + n)

@@ -59,8 +59,9 @@ int text_counts_error(const struct text *x, uint64_t sample, uint64_t heap,
 /* ---- the length in the index ------------------------------------------------- */
 
 /* The element of a sample as it is stored. */
-static int read_record(struct text *x, uint64_t sample, struct pinner *p,
-		       unsigned char *to, size_t size, struct error *err)
+static int sequence_read_record(struct text *x, uint64_t sample,
+				struct pinner *p, unsigned char *to,
+				size_t size, struct error *err)
 {
 	struct tensor *t = x->t;
 	struct box b;
@@ -92,7 +93,7 @@ static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
 		return error_set(err, -ENOTSUP,
 				 "%s: a sequence is stored as %zu bytes",
 				 t->name, size);
-	r = read_record(x, sample, p, record, size, err);
+	r = sequence_read_record(x, sample, p, record, size, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 4; i < size - 4; i++)
@@ -103,8 +104,8 @@ static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
 
 /* ---- the length by itself ---------------------------------------------------- */
 
-static int known_bytes(struct text *x, uint64_t sample, uint64_t *bytes,
-		       struct error *err)
+static int text_known_bytes(struct text *x, uint64_t sample, uint64_t *bytes,
+			    struct error *err)
 {
 	struct tensor *t = x->t;
 	struct mosaic_piece piece;
@@ -127,7 +128,7 @@ int text_known_size(struct text *x, uint64_t sample, uint64_t *size,
 	int r = 0;
 
 	if (x->style >= LINES_NPY && x->t->ops->length)
-		r = known_bytes(x, sample, size, err);
+		r = text_known_bytes(x, sample, size, err);
 	if (r <= 0 || x->style != LINES_NPY)
 		return r;
 	n = *size / x->sequence.bytes;
