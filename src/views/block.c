@@ -16,14 +16,6 @@ static const struct grid *block_grid(const struct tensor *t)
 	return l && l->kind == LAYOUT_CHUNKED ? l->grid : NULL;
 }
 
-static void whole_box(const struct tensor *t, struct box *out)
-{
-	for (unsigned i = 0; i < t->rank; i++) {
-		out->start[i] = 0;
-		out->count[i] = t->shape[i];
-	}
-}
-
 uint64_t tensor_blocks(const struct tensor *t)
 {
 	const struct grid *g;
@@ -61,7 +53,7 @@ void tensor_block_box(const struct tensor *t, uint64_t block, struct box *out)
 		mosaic_block(t->mosaic, (uint32_t)block, out);
 		return;
 	}
-	whole_box(t, out);
+	tensor_whole_box(t, out);
 	g = block_grid(t);
 	if (!g)
 		return;
@@ -175,17 +167,17 @@ static int typical_layout(struct tensor *t, const struct layout **out,
 	return 0;
 }
 
-static void touch_mosaic(struct tensor *t, const struct box *b,
-			 struct touched *x);
+static void touched_add_mosaic(struct tensor *t, const struct box *b,
+			       struct touched *x);
 
 /* What a box of a part's dataset touches. */
-static void touch(const struct layout *l, const struct box *b,
-		  struct touched *x)
+static void touched_add_box(const struct layout *l, const struct box *b,
+			    struct touched *x)
 {
 	uint64_t n, bytes;
 
 	if (l->kind == LAYOUT_NESTED)
-		touch_mosaic(l->nested, b, x);
+		touched_add_mosaic(l->nested, b, x);
 	if (l->kind != LAYOUT_CHUNKED)
 		return;
 	n = grid_touched(l->grid, b);
@@ -197,8 +189,8 @@ static void touch(const struct layout *l, const struct box *b,
 }
 
 /* The rest of `total` elements is like what `at` of them touched. */
-static void touch_rest(struct touched *x, const struct touched *before,
-		       uint64_t at, uint64_t total)
+static void touched_add_rest(struct touched *x, const struct touched *before,
+			     uint64_t at, uint64_t total)
 {
 	uint64_t times = total / max_u64(at, 1);
 
@@ -212,8 +204,8 @@ static void touch_rest(struct touched *x, const struct touched *before,
 
 /* Tile by tile, each counted as the box around what is taken.  A part that is not
  * open yet is taken to be stored as another is. */
-static void touch_mosaic(struct tensor *t, const struct box *b,
-			 struct touched *x)
+static void touched_add_mosaic(struct tensor *t, const struct box *b,
+			       struct touched *x)
 {
 	const struct touched before = *x;
 	uint64_t total = box_elements(b, t->rank), at = 0;
@@ -240,7 +232,7 @@ static void touch_mosaic(struct tensor *t, const struct box *b,
 			box_join(&around, &piece.from, l->grid->rank);
 		} else {
 			if (of)
-				touch(of, &around, x);
+				touched_add_box(of, &around, x);
 			around = piece.from;
 			tile = hit.tile;
 			of = l;
@@ -248,9 +240,9 @@ static void touch_mosaic(struct tensor *t, const struct box *b,
 		at += piece.run;
 	}
 	if (of)
-		touch(of, &around, x);
+		touched_add_box(of, &around, x);
 	if (at < total)
-		touch_rest(x, &before, at, total);
+		touched_add_rest(x, &before, at, total);
 }
 
 /* The first sample that has anything in it. */
@@ -258,7 +250,7 @@ static void sample_box(const struct tensor *t, unsigned axes, struct box *out)
 {
 	struct tile first;
 
-	whole_box(t, out);
+	tensor_whole_box(t, out);
 	for (unsigned i = 0; i < axes && i < t->rank; i++)
 		out->count[i] = 1;
 	if (!t->mosaic || !mosaic_count(t->mosaic))
@@ -286,9 +278,9 @@ int tensor_sample_cost(struct tensor *t, unsigned axes, struct sample_cost *out,
 	if (r < 0 || !l)
 		return r;
 	if (t->mosaic)
-		touch_mosaic(t, &b, &x);
+		touched_add_mosaic(t, &b, &x);
 	else
-		touch(l, &b, &x);
+		touched_add_box(l, &b, &x);
 	out->chunks = x.chunks;
 	out->decoded = x.bytes;
 	return 0;

@@ -69,8 +69,8 @@ static void blocks_name(const struct view *v, unsigned level,
 }
 
 /* BEGIN-END of one axis. */
-static int take_range(const char **s, unsigned width, uint64_t *begin,
-		      uint64_t *count)
+static int blocks_read_range(const char **s, unsigned width, uint64_t *begin,
+			     uint64_t *count)
 {
 	uint64_t end;
 
@@ -94,8 +94,8 @@ static int blocks_find(const struct view *v, unsigned level, const uint64_t *at,
 		if (!tensor_divides(t, i))
 			continue;
 		if ((s != name && *s++ != '_') ||
-		    take_range(&s, view_width(t->shape[i]), &b.start[i],
-			       &b.count[i]) < 0)
+		    blocks_read_range(&s, view_width(t->shape[i]), &b.start[i],
+				      &b.count[i]) < 0)
 			return -ENOENT;
 	}
 	return strcmp(s, ".npy") ? -ENOENT : tensor_block_find(t, &b, index);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -70,19 +71,19 @@ static const struct bundle_type {
 #define TYPES (sizeof types / sizeof *types)
 
 /* Begins what the file says of the type with this? */
-static bool is_called(const struct dtype *d, const char *text)
+static bool dtype_text_begins(const struct dtype *d, const char *text)
 {
 	return d->text && !strncmp(d->text, text, strlen(text));
 }
 
 /* A row of `types`, the last that fits; TYPES: there is none. */
-static unsigned type_of(const struct dtype *d)
+static unsigned bundle_type_of(const struct dtype *d)
 {
 	unsigned best = TYPES;
 
 	for (unsigned i = 0; i < TYPES; i++)
 		if (types[i].kind == d->kind && types[i].size == d->size &&
-		    (types[i].text ? is_called(d, types[i].text)
+		    (types[i].text ? dtype_text_begins(d, types[i].text)
 				   : best == TYPES))
 			best = i;
 	return best;
@@ -100,7 +101,7 @@ bool bundle_takes(const struct tensor *t)
 {
 	return !t->why_not && tensor_has_shape(t) &&
 	       !(t->dtype.big_endian && t->dtype.size > 1) &&
-	       type_of(&t->dtype) < TYPES;
+	       bundle_type_of(&t->dtype) < TYPES;
 }
 
 bool bundle_takes_name(const char *name)
@@ -122,7 +123,7 @@ struct bundle *bundle_new(struct tensor *const *t, const char *const *names,
 
 /* ---- the table -------------------------------------------------------------------- */
 
-static void table_free(struct bundle_table *x)
+static void bundle_table_free(struct bundle_table *x)
 {
 	if (!x)
 		return;
@@ -133,11 +134,11 @@ static void table_free(struct bundle_table *x)
 void bundle_free(struct bundle *b)
 {
 	if (b)
-		table_free(atomic_load(&b->table));
+		bundle_table_free(atomic_load(&b->table));
 	free(b);
 }
 
-static int by_type(const void *a, const void *b)
+static int bundle_compare_types(const void *a, const void *b)
 {
 	const struct bundle_entry *x = a, *y = b;
 
@@ -146,18 +147,13 @@ static int by_type(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int by_name(const void *a, const void *b)
+static int bundle_compare_keys(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* A name as JSON has it, quotes included; NULL: no memory. */
-static char *key_of(const struct bundle_entry *e)
+static char *bundle_key(const struct bundle_entry *e)
 {
 	json_t *name = json_text(e->name, strlen(e->name));
 	char *key =
@@ -167,13 +163,13 @@ static char *key_of(const struct bundle_entry *e)
 	return key;
 }
 
-static int compare_names(char **names, size_t n, struct error *err)
+static int bundle_check_keys(char **names, size_t n, struct error *err)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!names[i])
-			return no_memory(err);
+			return error_no_memory(err, "the names of tensors");
 	if (n)
-		qsort(names, n, sizeof *names, by_name);
+		qsort(names, n, sizeof *names, bundle_compare_keys);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(names[i - 1], names[i]))
 			return error_set(err, -EEXIST,
@@ -183,25 +179,26 @@ static int compare_names(char **names, size_t n, struct error *err)
 }
 
 /* Names that differ as bytes may be one in JSON, which has no bytes. */
-static int check_names(const struct bundle_table *x, struct error *err)
+static int bundle_check_names(const struct bundle_table *x, struct error *err)
 {
 	cleanup_free char **names = calloc(x->n + 1, sizeof *names);
 	int r;
 
 	if (!names)
-		return no_memory(err);
+		return error_no_memory(err, "the names of tensors");
 	for (size_t i = 0; i < x->n; i++)
-		names[i] = key_of(&x->at[i]);
-	r = compare_names(names, x->n, err);
+		names[i] = bundle_key(&x->at[i]);
+	r = bundle_check_keys(names, x->n, err);
 	for (size_t i = 0; i < x->n; i++)
 		free(names[i]);
 	return r;
 }
 
 /* "name": {"dtype": ...}; false: no memory. */
-static bool put_entry(FILE *out, const struct bundle_entry *e, bool first)
+static bool bundle_put_entry(FILE *out, const struct bundle_entry *e,
+			     bool first)
 {
-	cleanup_free char *key = key_of(e);
+	cleanup_free char *key = bundle_key(e);
 
 	if (!key)
 		return false;
@@ -213,7 +210,7 @@ static bool put_entry(FILE *out, const struct bundle_entry *e, bool first)
 		       e->begin, e->begin + e->t->bytes) > 0;
 }
 
-static int write_header(struct bundle_table *x, struct error *err)
+static int bundle_write_header(struct bundle_table *x, struct error *err)
 {
 	cleanup_free char *text = NULL;
 	size_t len = 0;
@@ -221,10 +218,10 @@ static int write_header(struct bundle_table *x, struct error *err)
 	bool ok = out && fputc('{', out) >= 0;
 
 	for (size_t i = 0; i < x->n && ok; i++)
-		ok = put_entry(out, &x->at[i], i == 0);
+		ok = bundle_put_entry(out, &x->at[i], i == 0);
 	ok = ok && fputc('}', out) >= 0;
 	if (!out || fclose(out) != 0 || !ok)
-		return no_memory(err);
+		return error_no_memory(err, "the header of tensor.safetensors");
 	x->head = div_up(8 + len, PAGE) * PAGE;
 	if (x->head - 8 > HEADER_MOST)
 		return error_set(err, -EFBIG,
@@ -233,14 +230,14 @@ static int write_header(struct bundle_table *x, struct error *err)
 				 HEADER_MOST);
 	x->header = malloc(x->head);
 	if (!x->header)
-		return no_memory(err);
+		return error_no_memory(err, "the header of tensor.safetensors");
 	store_le64((unsigned char *)x->header, x->head - 8);
 	memcpy(x->header + 8, text, len);
 	memset(x->header + 8 + len, ' ', x->head - 8 - len);
 	return 0;
 }
 
-static int fill_table(struct bundle_table *x, struct error *err)
+static int bundle_fill_table(struct bundle_table *x, struct error *err)
 {
 	uint64_t at = 0;
 	int r;
@@ -248,14 +245,14 @@ static int fill_table(struct bundle_table *x, struct error *err)
 	for (size_t i = 0; i < x->n; i++) {
 		struct bundle_entry *e = &x->at[i];
 
-		e->type = type_of(&e->t->dtype);
+		e->type = bundle_type_of(&e->t->dtype);
 		if (!e->name)
 			e->name = bundle_name(e->t);
 	}
-	r = check_names(x, err);
+	r = bundle_check_names(x, err);
 	if (r < 0)
 		return r;
-	qsort(x->at, x->n, sizeof *x->at, by_type);
+	qsort(x->at, x->n, sizeof *x->at, bundle_compare_types);
 	for (size_t i = 0; i < x->n; i++) {
 		x->at[i].begin = at;
 		if (add_overflows(at, x->at[i].t->bytes, &at) ||
@@ -263,13 +260,13 @@ static int fill_table(struct bundle_table *x, struct error *err)
 			return error_set(err, -EFBIG,
 					 BUNDLE_NAME ": it would be too large");
 	}
-	r = write_header(x, err);
+	r = bundle_write_header(x, err);
 	x->total = x->head + at;
 	return r;
 }
 
-static int table_get(struct bundle *b, const struct bundle_table **out,
-		     struct error *err)
+static int bundle_table_get(struct bundle *b, const struct bundle_table **out,
+			    struct error *err)
 {
 	struct bundle_table *x = atomic_load(&b->table), *none = NULL;
 	int r;
@@ -279,18 +276,18 @@ static int table_get(struct bundle *b, const struct bundle_table **out,
 		return 0;
 	x = calloc(1, sizeof *x + b->n * sizeof *x->at);
 	if (!x)
-		return no_memory(err);
+		return error_no_memory(err, "the table of tensor.safetensors");
 	x->n = b->n;
 	for (size_t i = 0; i < x->n; i++)
 		x->at[i] = (struct bundle_entry){.t = b->at[i].t,
 						 .name = b->at[i].name};
-	r = fill_table(x, err);
+	r = bundle_fill_table(x, err);
 	if (r < 0) {
-		table_free(x);
+		bundle_table_free(x);
 		return r;
 	}
 	if (!atomic_compare_exchange_strong(&b->table, &none, x)) {
-		table_free(x);
+		bundle_table_free(x);
 		x = none;
 	}
 	*out = x;
@@ -300,7 +297,7 @@ static int table_get(struct bundle *b, const struct bundle_table **out,
 int bundle_size(struct bundle *b, uint64_t *size, struct error *err)
 {
 	const struct bundle_table *x;
-	int r = table_get(b, &x, err);
+	int r = bundle_table_get(b, &x, err);
 
 	if (r == 0)
 		*size = x->total;
@@ -310,27 +307,13 @@ int bundle_size(struct bundle *b, uint64_t *size, struct error *err)
 /* ---- bytes --------------------------------------------------------------------------- */
 
 /* The last tensor that begins at or before a byte of the data. */
-static size_t entry_at(const struct bundle_table *x, uint64_t at)
+static size_t bundle_entry_at(const struct bundle_table *x, uint64_t at)
 {
-	size_t lo = 0, hi = x->n;
+	struct bisect b = bisect_in(1, max_u64(x->n, 1));
 
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (x->at[mid].begin <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static void whole_box(const struct tensor *t, struct box *b)
-{
-	for (unsigned i = 0; i < t->rank; i++) {
-		b->start[i] = 0;
-		b->count[i] = t->shape[i];
-	}
+	while (bisect_next(&b))
+		bisect_answer(&b, x->at[b.mid].begin > at);
+	return (size_t)b.lo - 1;
 }
 
 int bundle_prepare(struct bundle *b, uint64_t off, uint64_t len,
@@ -339,20 +322,20 @@ int bundle_prepare(struct bundle *b, uint64_t off, uint64_t len,
 	const struct bundle_table *x;
 	uint64_t end = off + len;
 	struct box box;
-	int r = table_get(b, &x, err);
+	int r = bundle_table_get(b, &x, err);
 
 	if (r < 0 || end <= x->head)
 		return r;
 	off = off > x->head ? off - x->head : 0;
 	end -= x->head;
-	for (size_t i = entry_at(x, off); i < x->n && r == 0; i++) {
+	for (size_t i = bundle_entry_at(x, off); i < x->n && r == 0; i++) {
 		const struct bundle_entry *e = &x->at[i];
 		uint64_t from = max_u64(off, e->begin);
 		uint64_t to = min_u64(end, e->begin + e->t->bytes);
 
 		if (e->begin >= end)
 			break;
-		whole_box(e->t, &box);
+		tensor_whole_box(e->t, &box);
 		if (to > from)
 			r = tensor_prepare_box(e->t, &box, from - e->begin,
 					       to - from, err);
@@ -373,7 +356,8 @@ int bundle_map(const struct bundle *b, uint64_t off, struct plan *plan,
 	if (off < x->head || !plan_open(plan))
 		return 0;
 	off -= x->head;
-	for (size_t i = entry_at(x, off); i < x->n && plan_open(plan); i++) {
+	for (size_t i = bundle_entry_at(x, off); i < x->n && plan_open(plan);
+	     i++) {
 		const struct bundle_entry *e = &x->at[i];
 		uint64_t before = plan->have, left;
 		int r;
@@ -381,7 +365,7 @@ int bundle_map(const struct bundle *b, uint64_t off, struct plan *plan,
 		if (off - e->begin >= e->t->bytes)
 			continue; /* without elements */
 		left = e->t->bytes - (off - e->begin);
-		whole_box(e->t, &box);
+		tensor_whole_box(e->t, &box);
 		r = tensor_map_box(e->t, &box, off - e->begin, plan, err);
 		if (r < 0)
 			return r;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/vec.h"
@@ -33,21 +34,16 @@ struct classes {
 	_Atomic(struct class_index *) index;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- names ----------------------------------------------------------------- */
 
 /* A byte that a name cannot have, or that could be taken for one like that. */
-static bool is_odd(const unsigned char *s)
+static bool label_needs_escape(const unsigned char *s)
 {
 	return *s < ' ' || *s == 0x7f || *s == '/' ||
 	       (*s == '%' && isxdigit(s[1]) && isxdigit(s[2]));
 }
 
-static char *name_of_text(const char *text)
+static char *class_name_of_text(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	cleanup_free char *wide = malloc(3 * strlen(text) + 1);
@@ -56,7 +52,7 @@ static char *name_of_text(const char *text)
 	if (!wide)
 		return NULL;
 	for (; *s; s++)
-		if (is_odd(s))
+		if (label_needs_escape(s))
 			to += sprintf(to, "%%%02X", *s);
 		else
 			*to++ = (char)*s;
@@ -65,7 +61,7 @@ static char *name_of_text(const char *text)
 	return strdup(name);
 }
 
-static char *name_of_number(int64_t v, unsigned width)
+static char *class_name_of_number(int64_t v, unsigned width)
 {
 	uint64_t size = v < 0 ? -(uint64_t)v : (uint64_t)v;
 	char *name;
@@ -76,7 +72,7 @@ static char *name_of_number(int64_t v, unsigned width)
 		       : name;
 }
 
-static unsigned width_of(const struct class_labels *l)
+static unsigned label_number_width(const struct class_labels *l)
 {
 	uint64_t most = 0;
 
@@ -90,26 +86,27 @@ static unsigned width_of(const struct class_labels *l)
 
 /* ---- the index -------------------------------------------------------------- */
 
-static int by_row(const struct class_label *a, const struct class_label *b)
+static int label_compare_rows(const struct class_label *a,
+			      const struct class_label *b)
 {
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static int by_text(const void *a, const void *b)
+static int label_compare_texts(const void *a, const void *b)
 {
 	const struct class_label *x = a, *y = b;
 	int r = strcmp(x->text, y->text);
 
-	return r ? r : by_row(x, y);
+	return r ? r : label_compare_rows(x, y);
 }
 
-static int by_number(const void *a, const void *b)
+static int label_compare_numbers(const void *a, const void *b)
 {
 	const struct class_label *x = a, *y = b;
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
-	return by_row(x, y);
+	return label_compare_rows(x, y);
 }
 
 /* Numbers that are close together, their rows in order, are counted; false: they are not
@@ -153,7 +150,8 @@ static void sort_labels(struct class_labels *l)
 {
 	if (!l->n || (!l->at[0].text && sort_by_counting(l)))
 		return;
-	qsort(l->at, l->n, sizeof *l->at, l->at[0].text ? by_text : by_number);
+	qsort(l->at, l->n, sizeof *l->at,
+	      l->at[0].text ? label_compare_texts : label_compare_numbers);
 }
 
 void class_index_free(struct class_index *x)
@@ -172,7 +170,8 @@ void class_index_free(struct class_index *x)
 	free(x);
 }
 
-static bool same(const struct class_label *a, const struct class_label *b)
+static bool label_is_same(const struct class_label *a,
+			  const struct class_label *b)
 {
 	return a->text ? !strcmp(a->text, b->text) : a->number == b->number;
 }
@@ -183,28 +182,30 @@ struct class_made {
 	uint64_t first, count;
 };
 
-static int by_name(const void *a, const void *b)
+static int class_compare_names(const void *a, const void *b)
 {
 	return strcmp(((const struct class_made *)a)->name,
 		      ((const struct class_made *)b)->name);
 }
 
-static int make_names(const struct class_labels *l, struct class_made *made,
-		      uint32_t n, struct error *err)
+static int class_make_names(const struct class_labels *l,
+			    struct class_made *made, uint32_t n,
+			    struct error *err)
 {
-	unsigned width = l->n && !l->at[0].text ? width_of(l) : 0;
+	unsigned width = l->n && !l->at[0].text ? label_number_width(l) : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct class_label *of = &l->at[made[i].first];
 
-		made[i].name = of->text ? name_of_text(of->text)
-					: name_of_number(of->number, width);
+		made[i].name =
+			of->text ? class_name_of_text(of->text)
+				 : class_name_of_number(of->number, width);
 		made[i].label = of->text ? strdup(of->text)
-					 : name_of_number(of->number, 1);
+					 : class_name_of_number(of->number, 1);
 		if (!made[i].name || !made[i].label)
-			return no_memory(err);
+			return error_no_memory(err, "the names of classes");
 	}
-	qsort(made, n, sizeof *made, by_name);
+	qsort(made, n, sizeof *made, class_compare_names);
 	for (uint32_t i = 1; i < n; i++)
 		if (!strcmp(made[i - 1].name, made[i].name))
 			return error_set(err, -EEXIST,
@@ -214,8 +215,8 @@ static int make_names(const struct class_labels *l, struct class_made *made,
 	return 0;
 }
 
-static int index_alloc(struct class_index *x, uint64_t samples, uint32_t n,
-		       struct error *err)
+static int class_index_alloc(struct class_index *x, uint64_t samples,
+			     uint32_t n, struct error *err)
 {
 	x->samples = samples;
 	x->start = calloc((size_t)n + 1, sizeof *x->start);
@@ -225,15 +226,16 @@ static int index_alloc(struct class_index *x, uint64_t samples, uint32_t n,
 	x->label = calloc((size_t)n + 1, sizeof *x->label);
 	return x->start && x->row && x->of && x->name && x->label
 		       ? 0
-		       : no_memory(err);
+		       : error_no_memory(err, "the index of labels");
 }
 
 /* Of sorted labels. */
-static int index_fill(struct class_index *x, const struct class_labels *l,
-		      struct class_made *made, uint32_t n, struct error *err)
+static int class_index_fill(struct class_index *x, const struct class_labels *l,
+			    struct class_made *made, uint32_t n,
+			    struct error *err)
 {
 	uint64_t at = 0;
-	int r = index_alloc(x, l->n, n, err);
+	int r = class_index_alloc(x, l->n, n, err);
 
 	if (r < 0)
 		return r;
@@ -259,27 +261,27 @@ int class_index_new(struct class_index **out, struct class_labels *l,
 {
 	vec(struct class_made) made = VEC_EMPTY;
 	struct class_index *x = calloc(1, sizeof *x);
-	int r = x ? 0 : no_memory(err);
+	int r = x ? 0 : error_no_memory(err, "the list of classes");
 
 	sort_labels(l);
 	for (uint64_t i = 0; i < l->n && r == 0; i++) {
 		struct class_made one = {.first = i};
 
-		if (!i || !same(&l->at[i - 1], &l->at[i])) {
+		if (!i || !label_is_same(&l->at[i - 1], &l->at[i])) {
 			if (made.n == CLASSES_MAX)
 				r = error_set(err, -E2BIG,
 					      "more than %u different labels",
 					      CLASSES_MAX);
 			else if (!vec_push(&made, one))
-				r = no_memory(err);
+				r = error_no_memory(err, "the list of classes");
 		}
 		if (r == 0)
 			made.at[made.n - 1].count++;
 	}
 	if (r == 0)
-		r = make_names(l, made.at, (uint32_t)made.n, err);
+		r = class_make_names(l, made.at, (uint32_t)made.n, err);
 	if (r == 0)
-		r = index_fill(x, l, made.at, (uint32_t)made.n, err);
+		r = class_index_fill(x, l, made.at, (uint32_t)made.n, err);
 	for (size_t i = 0; i < made.n; i++) {
 		free(made.at[i].name);
 		free(made.at[i].label);
@@ -292,7 +294,7 @@ int class_index_new(struct class_index **out, struct class_labels *l,
 	return r;
 }
 
-static void labels_done(struct class_labels *l)
+static void class_labels_free(struct class_labels *l)
 {
 	free(l->at);
 	free(l->text);
@@ -316,7 +318,7 @@ int classes_index(struct classes *c, const struct class_index **out,
 	r = class_labels_read(c->t, c->p, &l, err);
 	if (r == 0)
 		r = class_index_new(&x, &l, err);
-	labels_done(&l);
+	class_labels_free(&l);
 	if (r < 0)
 		return error_prefix(err, "labels %s: ", classes_name(c));
 	if (!atomic_compare_exchange_strong(&c->index, &none, x)) {
@@ -329,22 +331,14 @@ int classes_index(struct classes *c, const struct class_index **out,
 
 int class_find(const struct class_index *x, const char *name, uint32_t *out)
 {
-	uint32_t lo = 0, hi = x->n;
+	struct bisect b = bisect_in(0, x->n);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		int d = strcmp(x->name[mid], name);
-
-		if (d == 0) {
-			*out = mid;
-			return 0;
-		}
-		if (d < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return -ENOENT;
+	while (bisect_next(&b))
+		bisect_answer(&b, strcmp(x->name[b.mid], name) >= 0);
+	if (b.lo == x->n || strcmp(x->name[b.lo], name) != 0)
+		return -ENOENT;
+	*out = (uint32_t)b.lo;
+	return 0;
 }
 
 /* ---- where they come from ----------------------------------------------------- */
@@ -353,7 +347,7 @@ int classes_of_tensor(struct classes **out, struct tensor *t, struct pinner *p,
 		      struct error *err)
 {
 	struct classes *c = calloc(1, sizeof *c);
-	int r = c ? 0 : no_memory(err);
+	int r = c ? 0 : error_no_memory(err, "labels");
 
 	if (r == 0 && !dtype_is_binary(&t->dtype) && !t->text)
 		r = text_new(&t->text, t, t->rank, err);
@@ -379,7 +373,7 @@ int classes_of_index(struct classes **out, struct class_index *x,
 	if (!c || !c->path) {
 		free(c);
 		class_index_free(x);
-		return no_memory(err);
+		return error_no_memory(err, "labels");
 	}
 	classes_set_shape(c, 1, &x->samples);
 	atomic_init(&c->index, x);

@@ -18,17 +18,12 @@
 
 #define CSV_MOST (INT64_C(4) << 30)
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 struct csv_labels {
 	vec(struct class_label) list;
 	bool begun, numbered;
 };
 
-static bool whole_number(const char *s, int64_t *out)
+static bool label_file_whole_number(const char *s, int64_t *out)
 {
 	char *end;
 
@@ -38,7 +33,7 @@ static bool whole_number(const char *s, int64_t *out)
 	       !errno;
 }
 
-static char *trim(char *text)
+static char *label_file_trim(char *text)
 {
 	size_t n;
 
@@ -49,22 +44,23 @@ static char *trim(char *text)
 }
 
 /* "label", or "row,label" where no row has such a number. */
-static bool is_header(char **field, size_t n)
+static bool label_file_is_header(char **field, size_t n)
 {
 	static const char *const words[] = {"label",  "labels", "class",
 					    "target", "y",      "category"};
 	int64_t number;
 
 	if (n == 2)
-		return !whole_number(trim(field[0]), &number);
+		return !label_file_whole_number(label_file_trim(field[0]),
+						&number);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (!strcasecmp(trim(field[0]), words[i]))
+		if (!strcasecmp(label_file_trim(field[0]), words[i]))
 			return true;
 	return false;
 }
 
-static int take_row(void *ctx, uint64_t line, char **field, size_t n,
-		    struct error *err)
+static int label_file_read_row(void *ctx, uint64_t line, char **field, size_t n,
+			       struct error *err)
 {
 	struct csv_labels *c = ctx;
 	struct class_label one = {.row = (uint32_t)c->list.n};
@@ -79,14 +75,15 @@ static int take_row(void *ctx, uint64_t line, char **field, size_t n,
 				 "line %" PRIu64 ": %zu fields; rows are a "
 				 "label, or row,label",
 				 line, n);
-	if (first && is_header(field, n))
+	if (first && label_file_is_header(field, n))
 		return 0;
-	one.text = trim(field[n - 1]);
+	one.text = label_file_trim(field[n - 1]);
 	if (!*one.text)
 		return error_set(err, -EBADMSG,
 				 "line %" PRIu64 ": an empty label", line);
-	if (c->numbered && (!whole_number(trim(field[0]), &row) || row < 0 ||
-			    row >= CLASSES_SAMPLES_MAX))
+	if (c->numbered &&
+	    (!label_file_whole_number(label_file_trim(field[0]), &row) ||
+	     row < 0 || row >= CLASSES_SAMPLES_MAX))
 		return error_set(err, -EBADMSG,
 				 "line %" PRIu64 ": '%.40s' is no number of a "
 				 "row",
@@ -94,11 +91,11 @@ static int take_row(void *ctx, uint64_t line, char **field, size_t n,
 	if (c->numbered)
 		one.row = (uint32_t)row;
 	if (c->list.n >= CLASSES_SAMPLES_MAX || !vec_push(&c->list, one))
-		return no_memory(err);
+		return error_no_memory(err, "labels");
 	return 0;
 }
 
-static int by_row(const void *a, const void *b)
+static int label_file_compare_rows(const void *a, const void *b)
 {
 	const struct class_label *x = a, *y = b;
 
@@ -106,7 +103,7 @@ static int by_row(const void *a, const void *b)
 }
 
 /* The number that a label begins with, if blanks or a semicolon follow it. */
-static bool begins_with_row(const char *text, int64_t *row)
+static bool label_file_begins_with_row(const char *text, int64_t *row)
 {
 	size_t n = strspn(text, "0123456789");
 
@@ -116,7 +113,7 @@ static bool begins_with_row(const char *text, int64_t *row)
 	return *row >= 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int label_file_compare_numbers(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
 
@@ -128,21 +125,22 @@ static int by_number(const void *a, const void *b)
  * They are told by numbers that all lines begin with, each another one; only the first may
  * be a header.
  */
-static int check_separator(const struct csv_labels *c, struct error *err)
+static int label_file_check_separator(const struct csv_labels *c,
+				      struct error *err)
 {
 	cleanup_free int64_t *rows = malloc((c->list.n + 1) * sizeof *rows);
 	size_t n = 0, from = 0;
 
 	if (!rows)
-		return no_memory(err);
-	from = !begins_with_row(c->list.at[0].text, rows) &&
+		return error_no_memory(err, "the rows of labels");
+	from = !label_file_begins_with_row(c->list.at[0].text, rows) &&
 	       strpbrk(c->list.at[0].text, " \t;");
 	while (from + n < c->list.n &&
-	       begins_with_row(c->list.at[from + n].text, &rows[n]))
+	       label_file_begins_with_row(c->list.at[from + n].text, &rows[n]))
 		n++;
 	if (n < 2 || from + n < c->list.n)
 		return 0;
-	qsort(rows, n, sizeof *rows, by_number);
+	qsort(rows, n, sizeof *rows, label_file_compare_numbers);
 	for (size_t i = 1; i < n; i++)
 		if (rows[i] == rows[i - 1])
 			return 0;
@@ -154,13 +152,14 @@ static int check_separator(const struct csv_labels *c, struct error *err)
 }
 
 /* Each row once, from 0 on. */
-static int check_rows(struct csv_labels *c, struct error *err)
+static int label_file_check_rows(struct csv_labels *c, struct error *err)
 {
 	if (!c->list.n)
 		return error_set(err, -EBADMSG, "it has no labels");
 	if (!c->numbered)
-		return check_separator(c, err);
-	qsort(c->list.at, c->list.n, sizeof *c->list.at, by_row);
+		return label_file_check_separator(c, err);
+	qsort(c->list.at, c->list.n, sizeof *c->list.at,
+	      label_file_compare_rows);
 	for (size_t i = 0; i < c->list.n; i++)
 		if (c->list.at[i].row != i)
 			return error_set(
@@ -172,7 +171,7 @@ static int check_rows(struct csv_labels *c, struct error *err)
 }
 
 /* Numbers, if all of them are written as printf would. */
-static void find_numbers(struct csv_labels *c)
+static void label_file_find_numbers(struct csv_labels *c)
 {
 	char again[32];
 	bool all = true;
@@ -180,7 +179,7 @@ static void find_numbers(struct csv_labels *c)
 	for (size_t i = 0; i < c->list.n && all; i++) {
 		struct class_label *l = &c->list.at[i];
 
-		all = whole_number(l->text, &l->number);
+		all = label_file_whole_number(l->text, &l->number);
 		snprintf(again, sizeof again, "%" PRId64, l->number);
 		all = all && !strcmp(again, l->text);
 	}
@@ -194,12 +193,12 @@ int classes_of_text(struct classes **out, char *text, size_t n,
 	struct csv_labels csv = {.begun = false};
 	struct class_labels l = {0};
 	struct class_index *x = NULL;
-	int r = csv_parse(text, n, take_row, &csv, err);
+	int r = csv_parse(text, n, label_file_read_row, &csv, err);
 
 	if (r == 0)
-		r = check_rows(&csv, err);
+		r = label_file_check_rows(&csv, err);
 	if (r == 0) {
-		find_numbers(&csv);
+		label_file_find_numbers(&csv);
 		l.at = csv.list.at;
 		l.n = csv.list.n;
 		r = class_index_new(&x, &l, err);
@@ -209,8 +208,8 @@ int classes_of_text(struct classes **out, char *text, size_t n,
 		     : classes_of_index(out, x, path, err);
 }
 
-static int read_file(const char *path, char **text, size_t *n,
-		     struct error *err)
+static int label_file_read(const char *path, char **text, size_t *n,
+			   struct error *err)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -224,7 +223,7 @@ static int read_file(const char *path, char **text, size_t *n,
 				 path);
 	*text = malloc((size_t)st.st_size + 1);
 	if (!*text)
-		return no_memory(err);
+		return error_no_memory(err, "the file of labels");
 	for (*n = 0; *n < (size_t)st.st_size && got; *n += (size_t)got) {
 		got = read(fd, *text + *n, (size_t)st.st_size - *n);
 		if (got < 0)
@@ -237,7 +236,7 @@ int classes_of_csv(struct classes **out, const char *path, struct error *err)
 {
 	cleanup_free char *text = NULL;
 	size_t n = 0;
-	int r = read_file(path, &text, &n, err);
+	int r = label_file_read(path, &text, &n, err);
 
 	return r < 0 ? r : classes_of_text(out, text, n, path, err);
 }

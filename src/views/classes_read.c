@@ -12,17 +12,9 @@
 
 #define WINDOW 65536
 
-static void whole_box(const struct tensor *t, struct box *b)
-{
-	for (unsigned i = 0; i < t->rank; i++) {
-		b->start[i] = 0;
-		b->count[i] = t->shape[i];
-	}
-}
-
 /* A number as it is served; false: it does not fit. */
-static bool take_number(const struct dtype *d, const unsigned char *p,
-			int64_t *out)
+static bool label_read_number(const struct dtype *d, const unsigned char *p,
+			      int64_t *out)
 {
 	uint64_t v = 0;
 
@@ -39,23 +31,23 @@ static bool take_number(const struct dtype *d, const unsigned char *p,
 	return true;
 }
 
-static int read_numbers(struct tensor *t, struct pinner *p,
-			struct class_labels *l, struct error *err)
+static int labels_read_numbers(struct tensor *t, struct pinner *p,
+			       struct class_labels *l, struct error *err)
 {
 	const uint32_t size = t->dtype.size;
 	unsigned char some[WINDOW];
 	struct box b;
 	int r = 0;
 
-	whole_box(t, &b);
+	tensor_whole_box(t, &b);
 	for (uint64_t i = 0, n; i < l->n && r == 0; i += n) {
 		n = min_u64(l->n - i, WINDOW / size);
 		r = tensor_read(t, &b, i * size, some, (size_t)n * size, p,
 				err);
 		for (uint64_t k = 0; k < n && r == 0; k++) {
 			l->at[i + k].row = (uint32_t)(i + k);
-			if (!take_number(&t->dtype, some + k * size,
-					 &l->at[i + k].number))
+			if (!label_read_number(&t->dtype, some + k * size,
+					       &l->at[i + k].number))
 				r = error_set(err, -ERANGE,
 					      "%s: label %llu is too large",
 					      t->name,
@@ -73,8 +65,8 @@ struct text_labels {
 };
 
 /* A line: backslashes and newlines in it are escaped, and it ends with one. */
-static int put_line(void *ctx, const unsigned char *line, size_t len,
-		    struct error *err)
+static int label_put_line(void *ctx, const unsigned char *line, size_t len,
+			  struct error *err)
 {
 	struct text_labels *x = ctx;
 	char *to;
@@ -89,7 +81,7 @@ static int put_line(void *ctx, const unsigned char *line, size_t len,
 
 		to = realloc(x->l->text, room);
 		if (!to)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the text of labels");
 		x->l->text = to;
 		x->room = room;
 	}
@@ -106,16 +98,16 @@ static int put_line(void *ctx, const unsigned char *line, size_t len,
 	return 0;
 }
 
-static int read_text(struct tensor *t, struct pinner *p, struct class_labels *l,
-		     struct error *err)
+static int labels_read_texts(struct tensor *t, struct pinner *p,
+			     struct class_labels *l, struct error *err)
 {
 	struct text_labels x = {.l = l};
 	int r;
 
 	x.at = malloc((size_t)l->n * sizeof *x.at + 1);
 	if (!x.at)
-		return error_set(err, -ENOMEM, "out of memory");
-	r = text_each(t->text, p, put_line, &x, err);
+		return error_no_memory(err, "the text of labels");
+	r = text_each(t->text, p, label_put_line, &x, err);
 	if (r == 0 && x.n != l->n)
 		r = error_set(err, -EIO, "%s: labels are missing", t->name);
 	for (uint64_t i = 0; i < l->n && r == 0; i++)
@@ -131,9 +123,9 @@ int class_labels_read(struct tensor *t, struct pinner *p,
 	*out = (struct class_labels){.n = t->elements};
 	out->at = calloc((size_t)out->n + 1, sizeof *out->at);
 	if (!out->at)
-		return error_set(err, -ENOMEM, "out of memory");
-	return t->text ? read_text(t, p, out, err)
-		       : read_numbers(t, p, out, err);
+		return error_no_memory(err, "labels");
+	return t->text ? labels_read_texts(t, p, out, err)
+		       : labels_read_numbers(t, p, out, err);
 }
 
 bool classes_is_name(const char *name)

@@ -23,7 +23,7 @@
 #define ENTRY_BITS 40
 #define AXES_BITS 8
 
-static struct tensor *tensor_of(const struct chunk_set *s)
+static struct tensor *tensor_of_documents(const struct chunk_set *s)
 {
 	return ((struct view_state *)((char *)(uintptr_t)s -
 				      offsetof(struct view_state, documents)))
@@ -31,8 +31,8 @@ static struct tensor *tensor_of(const struct chunk_set *s)
 }
 
 /* The view that has a row and axes, and the indices of one of its files. */
-static void document_of(const struct chunk_set *s, uint64_t chunk,
-			struct view_node *out)
+static void tensor_document_node(const struct chunk_set *s, uint64_t chunk,
+				 struct view_node *out)
 {
 	const struct view_ops *ops =
 		view_table[chunk >> (ENTRY_BITS + AXES_BITS)];
@@ -40,7 +40,7 @@ static void document_of(const struct chunk_set *s, uint64_t chunk,
 	unsigned axes = chunk >> ENTRY_BITS & ((1u << AXES_BITS) - 1);
 
 	*out = (struct view_node){.view = {.ops = ops,
-					   .tensor = tensor_of(s),
+					   .tensor = tensor_of_documents(s),
 					   .sample_axes = axes}};
 	out->view.levels = view_levels(ops, out->view.tensor, axes);
 	if (ops->samples)
@@ -66,9 +66,9 @@ uint64_t tensor_document_chunk(const struct view *v, const uint64_t *at)
 	return (row << AXES_BITS | v->sample_axes) << ENTRY_BITS | n;
 }
 
-static int document_fetch(struct chunk_set *s, uint64_t index,
-			  _Atomic uint64_t *gauge, struct buf **out,
-			  struct error *err)
+static int tensor_document_fetch(struct chunk_set *s, uint64_t index,
+				 _Atomic uint64_t *gauge, struct buf **out,
+				 struct error *err)
 {
 	struct error why = {0};
 	cleanup_free char *text = NULL;
@@ -76,27 +76,27 @@ static int document_fetch(struct chunk_set *s, uint64_t index,
 	struct buf *b;
 	size_t len;
 
-	document_of(s, index, &w);
+	tensor_document_node(s, index, &w);
 	text = w.view.ops->document(&w.view, w.at, &len, &why);
 	if (!text)
 		return error_set(err, why.code ? why.code : -EIO, "%s",
 				 why.text);
 	b = buf_new(len + 1, gauge);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the text of a generated file");
 	memcpy(b->data, text, len);
 	b->data[len] = 0;
 	*out = b;
 	return 0;
 }
 
-static void document_describe(const struct chunk_set *s, uint64_t index,
-			      char *buf, size_t n)
+static void tensor_document_describe(const struct chunk_set *s, uint64_t index,
+				     char *buf, size_t n)
 {
 	char name[FILES_NAME_MAX + 1] = "";
 	struct view_node w;
 
-	document_of(s, index, &w);
+	tensor_document_node(s, index, &w);
 	if (w.depth)
 		w.view.ops->name_of(&w.view, w.depth - 1, w.at, name,
 				    sizeof name);
@@ -107,8 +107,8 @@ static void document_describe(const struct chunk_set *s, uint64_t index,
 static const struct chunk_set_ops document_ops = {
 	.segment_of = chunk_text_segment_of,
 	.locate = chunk_text_locate,
-	.fetch = document_fetch,
-	.describe = document_describe,
+	.fetch = tensor_document_fetch,
+	.describe = tensor_document_describe,
 };
 
 void tensor_document_init(struct tensor *t)

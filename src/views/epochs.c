@@ -15,6 +15,7 @@
 #include "base/lookups.h"
 #include "base/number.h"
 #include "tree/epochs.h"
+#include "views/lists.h"
 #include "views/name.h"
 #include "views/node.h"
 #include "views/samples.h"
@@ -23,19 +24,9 @@
 
 #define ORDER "order.txt"
 
-static uint64_t samples_of(const struct tensor *t, unsigned axes)
-{
-	uint64_t n = 1;
-
-	for (unsigned i = 0; i < axes; i++)
-		if (mul_overflows(n, t->shape[i], &n))
-			return UINT64_MAX;
-	return n;
-}
-
 static bool epochs_fits(struct tensor *t, unsigned axes)
 {
-	uint64_t n = samples_of(t, axes);
+	uint64_t n = listing_samples(t, axes);
 
 	return axes && n && n <= EPOCHS_SAMPLES_MAX &&
 	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
@@ -48,7 +39,7 @@ static struct epochs *epochs_get(const struct view *v)
 
 	if (e)
 		return e;
-	e = epochs_new(samples_of(v->tensor, v->sample_axes));
+	e = epochs_new(listing_samples(v->tensor, v->sample_axes));
 	if (!e ||
 	    atomic_compare_exchange_strong(&v->tensor->views->epochs, &none, e))
 		return e;
@@ -56,7 +47,7 @@ static struct epochs *epochs_get(const struct view *v)
 	return none;
 }
 
-static uint32_t number_of(const struct view_node *w)
+static uint32_t epoch_number(const struct view_node *w)
 {
 	return w->depth ? (uint32_t)w->at[0] : EPOCHS_TOP;
 }
@@ -64,7 +55,7 @@ static uint32_t number_of(const struct view_node *w)
 /* ---- samples ------------------------------------------------------------- */
 
 /* The view that has the samples' files; false: there is none. */
-static bool samples_view(const struct tensor_files *f, struct view *out)
+static bool epoch_samples_view(const struct tensor_files *f, struct view *out)
 {
 	for (unsigned k = 0; k < f->n; k++)
 		if (!strcmp(view_table[f->row[k]]->top, "samples")) {
@@ -76,42 +67,44 @@ static bool samples_view(const struct tensor_files *f, struct view *out)
 
 /* ---- directories --------------------------------------------------------- */
 
-static uint64_t dirs_count(const struct tensor_files *f,
-			   const struct view_node *dir)
+static uint64_t epoch_dirs_count(const struct tensor_files *f,
+				 const struct view_node *dir)
 {
 	struct epochs *e = atomic_load(&f->tensor->views->epochs);
 
-	return e && dir->depth ? epochs_count(e, number_of(dir)) : 0;
+	return e && dir->depth ? epochs_count(e, epoch_number(dir)) : 0;
 }
 
-static bool dirs_endless(const struct tensor_files *f,
-			 const struct view_node *dir)
+static bool epoch_dirs_endless(const struct tensor_files *f,
+			       const struct view_node *dir)
 {
 	struct epochs *e = epochs_get(&dir->view);
 
 	(void)f;
-	return e && epochs_endless(e, number_of(dir));
+	return e && epochs_endless(e, epoch_number(dir));
 }
 
-static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
-		      uint64_t i, uint64_t *node, char *buf, size_t n)
+static int epoch_dirs_entry(const struct tensor_files *f,
+			    const struct view_node *dir, uint64_t i,
+			    uint64_t *node, char *buf, size_t n)
 {
 	struct epochs *e = epochs_get(&dir->view);
 	struct view samples;
 	uint64_t sample;
 	int r;
 
-	if (!e || !samples_view(f, &samples))
+	if (!e || !epoch_samples_view(f, &samples))
 		return e ? -ENOENT : -ENOMEM;
-	r = epochs_entry(e, number_of(dir), i, view_samples_suffix(&samples),
+	r = epochs_entry(e, epoch_number(dir), i, view_samples_suffix(&samples),
 			 &sample, buf, n);
 	if (r == 0)
 		*node = view_entry_node(&samples, sample);
 	return r;
 }
 
-static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
-		     const char *name, uint64_t *node)
+static int epoch_dirs_find(const struct tensor_files *f,
+			   const struct view_node *dir, const char *name,
+			   uint64_t *node)
 {
 	struct epochs *e = epochs_get(&dir->view);
 	struct view samples;
@@ -119,10 +112,10 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 	uint64_t at[2] = {0};
 	int r;
 
-	if (!e || !samples_view(f, &samples))
+	if (!e || !epoch_samples_view(f, &samples))
 		return e ? -ENOENT : -ENOMEM;
-	r = epochs_find(e, number_of(dir), name, view_samples_suffix(&samples),
-			&x);
+	r = epochs_find(e, epoch_number(dir), name,
+			view_samples_suffix(&samples), &x);
 	if (r < 0)
 		return r;
 	at[0] = x.number;
@@ -133,8 +126,8 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 	return 0;
 }
 
-static int dirs_parent(const struct tensor_files *f,
-		       const struct view_node *entry, uint64_t *dir)
+static int epoch_dirs_parent(const struct tensor_files *f,
+			     const struct view_node *entry, uint64_t *dir)
 {
 	struct epochs *e = atomic_load(&f->tensor->views->epochs);
 	uint64_t at[1] = {entry->at[0]};
@@ -143,7 +136,7 @@ static int dirs_parent(const struct tensor_files *f,
 
 	if (!e)
 		return -ENOENT;
-	r = epochs_parent(e, number_of(entry), &up);
+	r = epochs_parent(e, epoch_number(entry), &up);
 	if (r < 0)
 		return r;
 	if (entry->depth == 1)
@@ -154,13 +147,14 @@ static int dirs_parent(const struct tensor_files *f,
 	return 0;
 }
 
-static int dirs_name(const struct tensor_files *f,
-		     const struct view_node *entry, char *buf, size_t n)
+static int epoch_dirs_name(const struct tensor_files *f,
+			   const struct view_node *entry, char *buf, size_t n)
 {
 	struct epochs *e = atomic_load(&f->tensor->views->epochs);
 
 	if (entry->depth == 1)
-		return e ? epochs_name(e, number_of(entry), buf, n) : -ENOENT;
+		return e ? epochs_name(e, epoch_number(entry), buf, n)
+			 : -ENOENT;
 	snprintf(buf, n, ORDER);
 	return 0;
 }
@@ -174,7 +168,8 @@ static uint64_t epochs_numbers(const struct view *v, unsigned level)
 }
 
 /* A sample as it is called in samples/, without the suffix. */
-static int put_name(FILE *out, const struct view *samples, uint64_t sample)
+static int epoch_put_name(FILE *out, const struct view *samples,
+			  uint64_t sample)
 {
 	uint64_t at[RANK_MAX];
 
@@ -186,8 +181,8 @@ static int put_name(FILE *out, const struct view *samples, uint64_t sample)
 	return fputc('\n', out);
 }
 
-static char *order_text(const struct view *v, const uint64_t *at, size_t *len,
-			struct error *err)
+static char *epoch_order_text(const struct view *v, const uint64_t *at,
+			      size_t *len, struct error *err)
 {
 	struct view samples = {.ops = &view_samples,
 			       .tensor = v->tensor,
@@ -201,16 +196,16 @@ static char *order_text(const struct view *v, const uint64_t *at, size_t *len,
 	for (uint64_t i = 0; i < n && ok; i++)
 		ok = epochs_entry(e, (uint32_t)at[0], i, "", &sample, NULL,
 				  0) == 0 &&
-		     put_name(out, &samples, sample) != EOF;
+		     epoch_put_name(out, &samples, sample) != EOF;
 	if (out && fclose(out) == 0 && ok)
 		return text;
 	free(text);
-	error_set(err, -ENOMEM, "out of memory");
+	error_no_memory(err, "order.txt");
 	return NULL;
 }
 
-static void order_name(const struct view *v, unsigned level, const uint64_t *at,
-		       char *buf, size_t n)
+static void epoch_order_name(const struct view *v, unsigned level,
+			     const uint64_t *at, char *buf, size_t n)
 {
 	(void)v;
 	(void)level;
@@ -218,14 +213,14 @@ static void order_name(const struct view *v, unsigned level, const uint64_t *at,
 	snprintf(buf, n, ORDER);
 }
 
-static uint32_t generation(const struct view *v, const uint64_t *at)
+static uint32_t epoch_generation(const struct view *v, const uint64_t *at)
 {
 	struct epochs *e = atomic_load(&v->tensor->views->epochs);
 
 	return e ? epochs_generation(e, (uint32_t)at[0]) : 0;
 }
 
-static int hold(const struct view *v, const uint64_t *at, int64_t n)
+static int epoch_hold(const struct view *v, const uint64_t *at, int64_t n)
 {
 	struct epochs *e = atomic_load(&v->tensor->views->epochs);
 
@@ -233,12 +228,12 @@ static int hold(const struct view *v, const uint64_t *at, int64_t n)
 }
 
 static const struct view_dirs epochs_dirs = {
-	.count = dirs_count,
-	.endless = dirs_endless,
-	.entry = dirs_entry,
-	.find = dirs_find,
-	.parent = dirs_parent,
-	.name = dirs_name,
+	.count = epoch_dirs_count,
+	.endless = epoch_dirs_endless,
+	.entry = epoch_dirs_entry,
+	.find = epoch_dirs_find,
+	.parent = epoch_dirs_parent,
+	.name = epoch_dirs_name,
 };
 static void epochs_end(struct tensor *t)
 {
@@ -252,11 +247,11 @@ const struct view_ops view_epochs = {
 	.levels = 2,
 	.unlisted = true,
 	.dirs = &epochs_dirs,
-	.generation = generation,
-	.hold = hold,
+	.generation = epoch_generation,
+	.hold = epoch_hold,
 	.fits = epochs_fits,
 	.end = epochs_end,
 	.count = epochs_numbers,
-	.name_of = order_name, /* for sentences */
-	.document = order_text,
+	.name_of = epoch_order_name, /* for sentences */
+	.document = epoch_order_text,
 };

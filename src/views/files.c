@@ -134,7 +134,9 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	if (!f || !view_state_new(t)) {
 		free(f);
 		tensor_free(t);
-		return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
+		return r < 0 ? r
+			     : error_no_memory(err,
+					       "the directory of a dataset");
 	}
 	classes_offer(o->classes, t, axes);
 	f->files.ops = &tensor_files_ops;
@@ -144,7 +146,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	f->n = f->listed = 0;
 	if (!files_add_all(f, o->views | view_always())) {
 		tensor_files_ops.free(&f->files);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the directory of a dataset");
 	}
 	fit = realloc(f, offsetof(struct tensor_files, row) + f->n);
 	*out = fit ? &fit->files : &f->files;

@@ -28,8 +28,8 @@ static bool h5_fits(struct tensor *t, unsigned axes)
 /* ---- the document -------------------------------------------------------- */
 
 /* One dataset's data, all of it, or none. */
-static int check(const struct tensor *t, const struct monolith *m,
-		 struct error *err)
+static int h5_check(const struct tensor *t, const struct monolith *m,
+		    struct error *err)
 {
 	uint64_t known = atomic_load(&t->views->h5_front);
 
@@ -55,7 +55,8 @@ static char *h5_document(const struct view *v, const uint64_t *at, size_t *len,
 
 	(void)at;
 	made = t->ops->monolith(t, len, err);
-	if (made && !monolith_read(made, *len, &m, err) && !check(t, &m, err))
+	if (made && !monolith_read(made, *len, &m, err) &&
+	    !h5_check(t, &m, err))
 		return made;
 	free(made);
 	return NULL;
@@ -67,8 +68,9 @@ static bool h5_is_document(const struct view *v, const uint64_t *at)
 	return false; /* only the beginning of it */
 }
 
-static int pin_document(const struct view *v, const uint64_t *at,
-			struct pinner *p, struct span *span, struct error *err)
+static int h5_pin_document(const struct view *v, const uint64_t *at,
+			   struct pinner *p, struct span *span,
+			   struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 
@@ -90,7 +92,7 @@ static int h5_size(const struct view *v, const uint64_t *at, struct pinner *p,
 	int r;
 
 	if (!front) {
-		r = pin_document(v, at, p, &span, err);
+		r = h5_pin_document(v, at, p, &span, err);
 		if (r < 0)
 			return r;
 		r = monolith_read(span.buf->data, span.buf->size - 1, &m, err);
@@ -105,7 +107,7 @@ static int h5_size(const struct view *v, const uint64_t *at, struct pinner *p,
 }
 
 /* The size was asked for before, always. */
-static int front_of(const struct tensor *t, uint64_t *front, struct error *err)
+static int h5_front(const struct tensor *t, uint64_t *front, struct error *err)
 {
 	*front = atomic_load(&t->views->h5_front);
 	return *front ? 0
@@ -119,7 +121,7 @@ static int h5_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 	struct tensor *t = v->tensor;
 	uint64_t front;
 	struct box b;
-	int r = front_of(t, &front, err);
+	int r = h5_front(t, &front, err);
 
 	if (r < 0 || off + len <= front)
 		return r;
@@ -137,7 +139,7 @@ static int h5_map(const struct view *v, const uint64_t *at, uint64_t off,
 	struct tensor *t = v->tensor;
 	uint64_t front;
 	struct box b;
-	int r = front_of(t, &front, err);
+	int r = h5_front(t, &front, err);
 
 	if (r < 0)
 		return r;
@@ -158,7 +160,7 @@ static ssize_t h5_left_out(const struct view *v, const uint64_t *at,
 	struct monolith m;
 	struct span span;
 	ssize_t len;
-	int r = pin_document(v, at, p, &span, &err);
+	int r = h5_pin_document(v, at, p, &span, &err);
 
 	if (r < 0)
 		return r;

@@ -22,8 +22,8 @@ struct picture {
 	unsigned colours; /* 1, 3 */
 };
 
-static bool picture_of(const struct tensor *t, unsigned axes,
-		       struct picture *out)
+static bool images_picture(const struct tensor *t, unsigned axes,
+			   struct picture *out)
 {
 	const uint64_t *shape = t->shape + axes;
 	unsigned rank = t->rank - axes;
@@ -39,7 +39,7 @@ static bool tiff_fits(struct tensor *t, unsigned axes)
 {
 	struct picture p;
 
-	if (!view_is_numeric(t) || !axes || !picture_of(t, axes, &p))
+	if (!view_is_numeric(t) || !axes || !images_picture(t, axes, &p))
 		return false;
 	if (t->dtype.kind != DTYPE_INT && t->dtype.kind != DTYPE_UINT &&
 	    t->dtype.kind != DTYPE_FLOAT && t->dtype.kind != DTYPE_BOOL)
@@ -48,7 +48,7 @@ static bool tiff_fits(struct tensor *t, unsigned axes)
 	       p.width < UINT32_MAX / p.height / p.colours / t->dtype.size;
 }
 
-static bool is_pnm(const struct tensor *t)
+static bool images_are_pnm(const struct tensor *t)
 {
 	return t->dtype.size <= 2 &&
 	       (t->dtype.kind == DTYPE_UINT || t->dtype.kind == DTYPE_BOOL);
@@ -58,7 +58,8 @@ static const char *images_suffix(const struct view *v)
 {
 	struct picture p;
 
-	if (!is_pnm(v->tensor) || !picture_of(v->tensor, v->levels, &p))
+	if (!images_are_pnm(v->tensor) ||
+	    !images_picture(v->tensor, v->levels, &p))
 		return ".tif";
 	return p.colours == 3 ? ".ppm" : ".pgm";
 }
@@ -108,7 +109,7 @@ static void tiff_tag(struct tiff *t, unsigned tag, enum tiff_type type,
 		tiff_u32(t, at + 8, value);
 }
 
-static unsigned sample_format(const struct dtype *d)
+static unsigned tiff_sample_format(const struct dtype *d)
 {
 	return d->kind == DTYPE_INT ? 2 : d->kind == DTYPE_FLOAT ? 3 : 1;
 }
@@ -128,7 +129,7 @@ static size_t tiff_header(const struct view *v, const uint64_t *at,
 	struct picture p;
 
 	(void)at;
-	picture_of(v->tensor, v->levels, &p);
+	images_picture(v->tensor, v->levels, &p);
 	memset(out, 0, TIFF_HEADER);
 	memcpy(out, t.big ? "MM" : "II", 2);
 	tiff_u16(&t, 2, 42);
@@ -136,7 +137,7 @@ static size_t tiff_header(const struct view *v, const uint64_t *at,
 	rgb = p.colours == 3;
 	for (unsigned i = 0; i < 3; i++) {
 		tiff_u16(&t, THREE + 2 * i, bits);
-		tiff_u16(&t, FORMATS + 2 * i, sample_format(d));
+		tiff_u16(&t, FORMATS + 2 * i, tiff_sample_format(d));
 	}
 	tiff_u32(&t, DPI, 72);
 	tiff_u32(&t, DPI + 4, 1);
@@ -154,7 +155,7 @@ static size_t tiff_header(const struct view *v, const uint64_t *at,
 	tiff_tag(&t, 283, TIFF_RATIONAL, 1, DPI);
 	tiff_tag(&t, 296, TIFF_SHORT, 1, 1); /* which says nothing */
 	tiff_tag(&t, 339, TIFF_SHORT, p.colours,
-		 rgb ? FORMATS : sample_format(d));
+		 rgb ? FORMATS : tiff_sample_format(d));
 	tiff_u16(&t, 8, t.tags);
 	return TIFF_HEADER;
 }
@@ -164,9 +165,9 @@ static size_t images_header(const struct view *v, const uint64_t *at,
 {
 	struct picture p;
 
-	if (!is_pnm(v->tensor))
+	if (!images_are_pnm(v->tensor))
 		return tiff_header(v, at, out);
-	picture_of(v->tensor, v->levels, &p);
+	images_picture(v->tensor, v->levels, &p);
 	return (size_t)snprintf((char *)out, VIEW_HEADER_MAX,
 				"P%d\n%" PRIu64 " %" PRIu64 "\n%d\n",
 				p.colours == 3 ? 6 : 5, p.width, p.height,
@@ -180,7 +181,9 @@ static unsigned images_reversed(const struct view *v)
 {
 	const struct dtype *d = &v->tensor->dtype;
 
-	return is_pnm(v->tensor) && d->size > 1 && !d->big_endian ? d->size : 0;
+	return images_are_pnm(v->tensor) && d->size > 1 && !d->big_endian
+		       ? d->size
+		       : 0;
 }
 
 const struct view_ops view_images = {

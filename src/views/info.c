@@ -52,7 +52,7 @@ uint32_t layout_external_files(const struct layout *l)
 /* ---- members ------------------------------------------------------------- */
 
 /* Above 2^63 a string of its digits, as in attributes. */
-static json_t *json_unsigned(uint64_t v)
+static json_t *info_unsigned(uint64_t v)
 {
 	char digits[24];
 
@@ -62,28 +62,28 @@ static json_t *json_unsigned(uint64_t v)
 	return json_string(digits);
 }
 
-static void put(json_t *o, const char *key, uint64_t v)
+static void info_put(json_t *o, const char *key, uint64_t v)
 {
-	json_object_set_new(o, key, json_unsigned(v));
+	json_object_set_new(o, key, info_unsigned(v));
 }
 
 /* NULL: left out. */
-static void put_text(json_t *o, const char *key, const char *s)
+static void info_put_text(json_t *o, const char *key, const char *s)
 {
 	if (s)
 		json_object_set_new(o, key, json_text(s, strlen(s)));
 }
 
-static json_t *json_numbers(const uint64_t *v, unsigned n)
+static json_t *info_numbers(const uint64_t *v, unsigned n)
 {
 	json_t *a = json_array();
 
 	for (unsigned i = 0; i < n; i++)
-		json_array_append_new(a, json_unsigned(v[i]));
+		json_array_append_new(a, info_unsigned(v[i]));
 	return a;
 }
 
-static json_t *json_filters(const struct pipeline *p)
+static json_t *info_filters(const struct pipeline *p)
 {
 	json_t *a = json_array();
 
@@ -112,28 +112,28 @@ static void info_storage(const struct tensor *t, json_t *o)
 	const struct layout *l;
 
 	if (t->mosaic) {
-		put_text(o, "layout", "virtual");
-		put(o, "parts", t->nparts);
-		put(o, "mappings", mosaic_count(t->mosaic));
+		info_put_text(o, "layout", "virtual");
+		info_put(o, "parts", t->nparts);
+		info_put(o, "mappings", mosaic_count(t->mosaic));
 		return;
 	}
 	l = t->nparts ? atomic_load(&t->parts[0].layout) : NULL;
 	if (!l)
 		return;
-	put_text(o, "layout",
-		 l->nstretches && !l->joined ? "external"
-		 : l->called                 ? l->called
-					     : kinds[l->kind]);
+	info_put_text(o, "layout",
+		      l->nstretches && !l->joined ? "external"
+		      : l->called                 ? l->called
+						  : kinds[l->kind]);
 	if (l->nstretches && !l->joined)
-		put(o, "external_files", layout_external_files(l));
+		info_put(o, "external_files", layout_external_files(l));
 	if (l->by_library)
-		put_text(o, "decoded_by", l->maker ? l->maker : "libhdf5");
+		info_put_text(o, "decoded_by", l->maker ? l->maker : "libhdf5");
 	if (l->kind != LAYOUT_CHUNKED || l->called)
 		return;
 	json_object_set_new(o, "chunks",
-			    json_numbers(l->grid->chunk, l->grid->rank));
-	put(o, "chunk_bytes", l->grid->chunk_bytes);
-	json_object_set_new(o, "filters", json_filters(l->pipeline));
+			    info_numbers(l->grid->chunk, l->grid->rank));
+	info_put(o, "chunk_bytes", l->grid->chunk_bytes);
+	json_object_set_new(o, "filters", info_filters(l->pipeline));
 }
 
 static void info_type(const struct tensor *t, json_t *o)
@@ -151,11 +151,11 @@ static void info_type(const struct tensor *t, json_t *o)
 	if (says && strstr(says, ", shown as its bits"))
 		snprintf(name, sizeof name, "%.*s", (int)strcspn(says, ","),
 			 says);
-	put_text(o, "type", name);
-	put_text(o, "dtype", descr);
-	put_text(o, "stored_type", says);
+	info_put_text(o, "type", name);
+	info_put_text(o, "dtype", descr);
+	info_put_text(o, "stored_type", says);
 	if (descr && stored && strcmp(stored, descr))
-		put_text(o, "stored_dtype", stored);
+		info_put_text(o, "stored_dtype", stored);
 	if (order)
 		dtype_declared(&t->dtype, order);
 	if (t->dtype.kind == DTYPE_STRUCT || t->dtype.kind == DTYPE_TEXT)
@@ -181,12 +181,12 @@ static void info_note(const struct tensor *t, json_t *o)
 	cleanup_free char *both = NULL;
 
 	if (!l || !l->by_library || l->maker) {
-		put_text(o, "note", t->note);
+		info_put_text(o, "note", t->note);
 		return;
 	}
 	if (t->note && asprintf(&both, "%s; %s", t->note, slow) < 0)
 		both = NULL;
-	put_text(o, "note", both ? both : slow);
+	info_put_text(o, "note", both ? both : slow);
 }
 
 char *tensor_info_text(struct tensor *t, struct error *err)
@@ -199,15 +199,16 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 	info_type(t, o);
 	json_object_set_new(o, "shape",
 			    tensor_has_shape(t)
-				    ? json_numbers(t->shape, t->rank)
+				    ? info_numbers(t->shape, t->rank)
 				    : json_null());
-	put_text(o, "order", "C");
-	put(o, "offset", 0);
+	info_put_text(o, "order", "C");
+	info_put(o, "offset", 0);
 	/* (Of one that is too large it is not known.) */
 	if (dtype_is_binary(&t->dtype) && tensor_has_shape(t) && !t->why_not)
-		put(o, "nbytes", t->bytes);
+		info_put(o, "nbytes", t->bytes);
 	info_storage(t, o);
-	put_text(o, "not_shown", t->why_not ? t->why_not : tensor_undecoded(t));
+	info_put_text(o, "not_shown",
+		      t->why_not ? t->why_not : tensor_undecoded(t));
 	info_note(t, o);
 	if (t->ops && t->ops->about)
 		more = t->ops->about(t, err);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "views/lists.h"
 #include "views/name.h"
@@ -36,7 +37,7 @@ static const struct view_ops *const list_ops[LISTS] = {
 	&view_manifest_csv, &view_manifest_jsonl, &view_files_txt,
 	&view_file_list, &view_metadata_csv};
 
-static enum list_kind kind_of(const struct view *v)
+static enum list_kind list_kind_of(const struct view *v)
 {
 	unsigned k = 0;
 
@@ -53,15 +54,15 @@ static bool list_fits(struct tensor *t, unsigned axes)
 	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
 }
 
-static bool labels_fit(struct tensor *t, unsigned axes)
+static bool list_labels_fit(struct tensor *t, unsigned axes)
 {
 	return list_fits(t, axes) && view_classes.fits(t, axes);
 }
 
 /* ---- where blocks begin ----------------------------------------------------------------- */
 
-static int measure(const struct listing *x, uint64_t first, uint64_t end,
-		   uint64_t *bytes, struct error *err)
+static int list_measure(const struct listing *x, uint64_t first, uint64_t end,
+			uint64_t *bytes, struct error *err)
 {
 	size_t len = 0;
 	char *text = listing_lines(x, first, end, &len, err);
@@ -71,16 +72,16 @@ static int measure(const struct listing *x, uint64_t first, uint64_t end,
 	return text ? 0 : err->code;
 }
 
-static int count_blocks(struct list_table *l, const struct listing *x,
-			struct error *err)
+static int list_count_blocks(struct list_table *l, const struct listing *x,
+			     struct error *err)
 {
 	int r = 0;
 
 	for (uint64_t i = 0; i < l->blocks && r == 0; i++) {
 		uint64_t n = 0;
 
-		r = measure(x, i * LINES, min_u64((i + 1) * LINES, x->samples),
-			    &n, err);
+		r = list_measure(x, i * LINES,
+				 min_u64((i + 1) * LINES, x->samples), &n, err);
 		l->start[i + 1] = l->start[i] + n;
 	}
 	l->total = l->start[l->blocks];
@@ -88,15 +89,15 @@ static int count_blocks(struct list_table *l, const struct listing *x,
 }
 
 /* The same where lines differ in their labels alone. */
-static int count_labels(struct list_table *l, const struct listing *x,
-			struct error *err)
+static int list_count_labels(struct list_table *l, const struct listing *x,
+			     struct error *err)
 {
 	const uint64_t last = x->samples - 1;
 	uint32_t *sizes = listing_label_sizes(x);
 	const uint32_t *of = x->classes->of;
 	uint64_t rest = 0;
-	int r = sizes ? measure(x, last, x->samples, &rest, err)
-		      : error_set(err, -ENOMEM, "out of memory");
+	int r = sizes ? list_measure(x, last, x->samples, &rest, err)
+		      : error_no_memory(err, "the sizes of labels");
 
 	if (r == 0) {
 		rest -= (last ? 0 : l->header) + sizes[of[last]];
@@ -110,14 +111,14 @@ static int count_labels(struct list_table *l, const struct listing *x,
 	return r;
 }
 
-static int table_new(struct list_table **out, const struct view *v,
-		     struct error *err)
+static int list_table_new(struct list_table **out, const struct view *v,
+			  struct error *err)
 {
 	struct listing x;
 	struct list_table *l;
 	uint64_t blocks, line = 0;
 	bool same, sources;
-	int r = listing_begin(&x, kind_of(v), v, err);
+	int r = listing_begin(&x, list_kind_of(v), v, err);
 
 	if (r < 0)
 		return r;
@@ -132,20 +133,20 @@ static int table_new(struct list_table **out, const struct view *v,
 			      v->tensor->name);
 	l = r < 0 ? NULL : calloc(1, sizeof *l + (same ? 0 : blocks + 1) * 8);
 	if (r == 0 && !l)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the table of a list of samples");
 	if (r == 0) {
 		l->blocks = blocks;
 		l->header = strlen(listing_header(x.kind));
 	}
 	if (r == 0 && same)
-		r = measure(&x, x.samples - 1, x.samples, &line, err);
+		r = list_measure(&x, x.samples - 1, x.samples, &line, err);
 	if (r == 0 && same) {
 		l->line = line - (x.samples == 1 ? l->header : 0);
 		l->total = l->header + l->line * x.samples;
 	}
 	if (r == 0 && !same)
-		r = sources ? count_blocks(l, &x, err)
-			    : count_labels(l, &x, err);
+		r = sources ? list_count_blocks(l, &x, err)
+			    : list_count_labels(l, &x, err);
 	listing_done(&x);
 	if (r < 0)
 		free(l);
@@ -174,22 +175,23 @@ static void lists_free(struct lists *l)
 	free(l);
 }
 
-static int table_get(const struct view *v, const struct list_table **out,
-		     struct error *err)
+static int list_table_get(const struct view *v, const struct list_table **out,
+			  struct error *err)
 {
 	struct lists *all = lists_of(v->tensor);
 	struct list_table *l, *none = NULL;
 	int r;
 
 	if (!all)
-		return error_set(err, -ENOMEM, "out of memory");
-	*out = atomic_load(&all->of[kind_of(v)]);
+		return error_no_memory(err, "the table of a list of samples");
+	*out = atomic_load(&all->of[list_kind_of(v)]);
 	if (*out)
 		return 0;
-	r = table_new(&l, v, err);
+	r = list_table_new(&l, v, err);
 	if (r < 0)
 		return r;
-	if (!atomic_compare_exchange_strong(&all->of[kind_of(v)], &none, l)) {
+	if (!atomic_compare_exchange_strong(&all->of[list_kind_of(v)], &none,
+					    l)) {
 		free(l);
 		l = none;
 	}
@@ -203,7 +205,7 @@ static int list_size(const struct view *v, const uint64_t *at, struct pinner *p,
 		     uint64_t *size, struct error *err)
 {
 	const struct list_table *l;
-	int r = table_get(v, &l, err);
+	int r = list_table_get(v, &l, err);
 
 	(void)at, (void)p;
 	if (r == 0)
@@ -217,10 +219,10 @@ static int list_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 	const struct list_table *l;
 
 	(void)at, (void)off, (void)len;
-	return table_get(v, &l, err);
+	return list_table_get(v, &l, err);
 }
 
-static uint64_t block_start(const struct list_table *l, uint64_t block)
+static uint64_t list_block_start(const struct list_table *l, uint64_t block)
 {
 	if (!l->line)
 		return l->start[block];
@@ -230,19 +232,13 @@ static uint64_t block_start(const struct list_table *l, uint64_t block)
 }
 
 /* The block that has byte `off`. */
-static uint64_t block_at(const struct list_table *l, uint64_t off)
+static uint64_t list_block_at(const struct list_table *l, uint64_t off)
 {
-	uint64_t lo = 0, hi = l->blocks;
+	struct bisect b = bisect_in(1, max_u64(l->blocks, 1));
 
-	while (hi - lo > 1) {
-		uint64_t mid = lo + (hi - lo) / 2;
-
-		if (block_start(l, mid) <= off)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	while (bisect_next(&b))
+		bisect_answer(&b, list_block_start(l, b.mid) > off);
+	return b.lo - 1;
 }
 
 static int list_map(const struct view *v, const uint64_t *at, uint64_t off,
@@ -250,18 +246,18 @@ static int list_map(const struct view *v, const uint64_t *at, uint64_t off,
 {
 	struct lists *all = atomic_load(&v->tensor->views->lists);
 	const struct list_table *l =
-		all ? atomic_load(&all->of[kind_of(v)]) : NULL;
+		all ? atomic_load(&all->of[list_kind_of(v)]) : NULL;
 	uint64_t first = tensor_document_chunk(v, at), block, took, len;
 
 	if (!l)
 		return error_set(err, -EIO, "%s: the list was not prepared",
 				 v->tensor->name);
-	for (block = block_at(l, off); block < l->blocks && plan_open(plan);
-	     block++) {
-		len = block_start(l, block + 1) - off;
+	for (block = list_block_at(l, off);
+	     block < l->blocks && plan_open(plan); block++) {
+		len = list_block_start(l, block + 1) - off;
 		took = plan_chunk(plan, &v->tensor->views->documents,
-				  first + block, off - block_start(l, block),
-				  len);
+				  first + block,
+				  off - list_block_start(l, block), len);
 		off += took;
 		if (took < len)
 			break;
@@ -269,7 +265,7 @@ static int list_map(const struct view *v, const uint64_t *at, uint64_t off,
 	return 0;
 }
 
-static bool never_whole(const struct view *v, const uint64_t *at)
+static bool list_is_document(const struct view *v, const uint64_t *at)
 {
 	(void)v, (void)at;
 	return false;
@@ -283,13 +279,14 @@ static char *list_block(const struct view *v, const uint64_t *at, size_t *len,
 	struct listing x;
 	char *text;
 
-	if (table_get(v, &l, err) < 0 ||
-	    listing_begin(&x, kind_of(v), v, err) < 0)
+	if (list_table_get(v, &l, err) < 0 ||
+	    listing_begin(&x, list_kind_of(v), v, err) < 0)
 		return NULL;
 	text = listing_lines(&x, at[0] * LINES,
 			     min_u64((at[0] + 1) * LINES, x.samples), len, err);
 	listing_done(&x);
-	if (text && *len != block_start(l, at[0] + 1) - block_start(l, at[0])) {
+	if (text && *len != list_block_start(l, at[0] + 1) -
+				    list_block_start(l, at[0])) {
 		free(text);
 		error_set(err, -EIO, "%s: lines of another length: a defect",
 			  v->tensor->name);
@@ -303,19 +300,19 @@ static void lists_end(struct tensor *t)
 	lists_free(atomic_exchange(&t->views->lists, NULL));
 }
 
-#define LIST(variable, file, what, test)    \
-	const struct view_ops variable = {  \
-		.name = "lists",            \
-		.summary = what,            \
-		.top = file,                \
-		.unlisted = true,           \
-		.fits = test,               \
-		.end = lists_end,           \
-		.size = list_size,          \
-		.prepare = list_prepare,    \
-		.map = list_map,            \
-		.document = list_block,     \
-		.is_document = never_whole, \
+#define LIST(variable, file, what, test)         \
+	const struct view_ops variable = {       \
+		.name = "lists",                 \
+		.summary = what,                 \
+		.top = file,                     \
+		.unlisted = true,                \
+		.fits = test,                    \
+		.end = lists_end,                \
+		.size = list_size,               \
+		.prepare = list_prepare,         \
+		.map = list_map,                 \
+		.document = list_block,          \
+		.is_document = list_is_document, \
 	}
 LIST(view_manifest_csv, "manifest.csv", "manifest.csv, a row for each sample",
      list_fits);
@@ -323,6 +320,6 @@ LIST(view_manifest_jsonl, "manifest.jsonl", "the same as lines of JSON",
      list_fits);
 LIST(view_files_txt, "files.txt", "files.txt, the paths of samples", list_fits);
 LIST(view_file_list, "file_list", "file_list, paths and labels for DALI",
-     labels_fit);
+     list_labels_fit);
 LIST(view_metadata_csv, "metadata.csv",
-     "metadata.csv, paths and labels for Hugging Face", labels_fit);
+     "metadata.csv, paths and labels for Hugging Face", list_labels_fit);

@@ -27,7 +27,7 @@ uint64_t listing_samples(const struct tensor *t, unsigned axes)
 /* ---- how values are spelled -------------------------------------------------------- */
 
 /* A field of CSV, in quotes where it has to be (RFC 4180); malloc'ed. */
-static char *csv_field(const char *s)
+static char *listing_csv_field(const char *s)
 {
 	bool quote = s[strcspn(s, ",\"\r\n")] != '\0';
 	char *out = malloc(2 * strlen(s) + 3), *to = out;
@@ -47,13 +47,13 @@ static char *csv_field(const char *s)
 	return out;
 }
 
-static char *spell(enum list_kind kind, const char *s)
+static char *listing_spell(enum list_kind kind, const char *s)
 {
 	json_t *j;
 	char *out;
 
 	if (kind != LIST_JSONL)
-		return csv_field(s);
+		return listing_csv_field(s);
 	j = json_text(s, strlen(s));
 	out = j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
 	json_decref(j);
@@ -61,7 +61,7 @@ static char *spell(enum list_kind kind, const char *s)
 }
 
 /* "(4, 5)" of NumPy, or a list of JSON. */
-static char *spell_shape(enum list_kind kind, const struct view *v)
+static char *listing_spell_shape(enum list_kind kind, const struct view *v)
 {
 	const struct tensor *t = v->tensor;
 	char text[32 * RANK_MAX];
@@ -71,7 +71,7 @@ static char *spell_shape(enum list_kind kind, const struct view *v)
 	dtype_shape_text(t->shape + v->sample_axes, t->rank - v->sample_axes,
 			 text, sizeof text);
 	if (kind != LIST_JSONL)
-		return csv_field(text);
+		return listing_csv_field(text);
 	text[0] = '[';
 	text[strlen(text) - 1] = ']';
 	if (t->rank - v->sample_axes == 1) /* without NumPy's comma */
@@ -79,11 +79,11 @@ static char *spell_shape(enum list_kind kind, const struct view *v)
 	return strdup(text);
 }
 
-static char *spell_dtype(enum list_kind kind, const struct tensor *t)
+static char *listing_spell_dtype(enum list_kind kind, const struct tensor *t)
 {
 	cleanup_free char *text = tensor_descr_text(&t->dtype);
 
-	return text ? spell(kind, text) : NULL;
+	return text ? listing_spell(kind, text) : NULL;
 }
 
 void listing_done(struct listing *x)
@@ -93,7 +93,7 @@ void listing_done(struct listing *x)
 	free(x->source);
 }
 
-static const struct view_ops *samples_ops(const struct tensor *t)
+static const struct view_ops *listing_samples_ops(const struct tensor *t)
 {
 	return view_is_numeric(t) ? &view_samples
 	       : view_is_text(t)  ? &view_text_samples
@@ -101,7 +101,7 @@ static const struct view_ops *samples_ops(const struct tensor *t)
 				  : &view_ragged_samples;
 }
 
-static int learn_more(struct listing *x, struct error *err)
+static int listing_learn(struct listing *x, struct error *err)
 {
 	struct tensor *t = x->v->tensor;
 	const struct layout *l;
@@ -129,7 +129,7 @@ int listing_begin(struct listing *x, enum list_kind kind, const struct view *v,
 	int r;
 
 	*x = (struct listing){.kind = kind, .v = v};
-	x->names = (struct view){.ops = samples_ops(t),
+	x->names = (struct view){.ops = listing_samples_ops(t),
 				 .tensor = t,
 				 .levels = axes,
 				 .drop = axes,
@@ -139,21 +139,22 @@ int listing_begin(struct listing *x, enum list_kind kind, const struct view *v,
 		x->names.ops = &view_images;
 	x->samples = listing_samples(t, axes);
 	x->nbytes = t->bytes / x->samples;
-	r = learn_more(x, err);
+	r = listing_learn(x, err);
 	if (r < 0)
 		return r;
-	x->shape = spell_shape(x->kind, v);
-	x->dtype = spell_dtype(x->kind, t);
-	x->source = spell(x->kind, t->source);
+	x->shape = listing_spell_shape(x->kind, v);
+	x->dtype = listing_spell_dtype(x->kind, t);
+	x->source = listing_spell(x->kind, t->source);
 	if (x->shape && x->dtype && x->source)
 		return 0;
 	listing_done(x);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "a list of samples");
 }
 
 /* ---- a line -------------------------------------------------------------------------- */
 
-static void put_path(FILE *out, const struct listing *x, const uint64_t *at)
+static void listing_put_path(FILE *out, const struct listing *x,
+			     const uint64_t *at)
 {
 	char name[FILES_NAME_MAX + 1];
 
@@ -165,7 +166,7 @@ static void put_path(FILE *out, const struct listing *x, const uint64_t *at)
 }
 
 /* 0: no memory. */
-static bool put_label(FILE *out, const struct listing *x, uint64_t i)
+static bool listing_put_label(FILE *out, const struct listing *x, uint64_t i)
 {
 	const struct class_index *c = x->classes;
 	cleanup_free char *text = NULL;
@@ -179,12 +180,13 @@ static bool put_label(FILE *out, const struct listing *x, uint64_t i)
 		return fprintf(out, "%" PRIu32, c->of[i]) > 0;
 	if (c->numbers)
 		return fputs(c->label[c->of[i]], out) >= 0;
-	text = spell(x->kind, c->label[c->of[i]]);
+	text = listing_spell(x->kind, c->label[c->of[i]]);
 	return text && fputs(text, out) >= 0;
 }
 
 /* The file that a sample is in; of a virtual dataset the part's, if it is one. */
-static bool put_source(FILE *out, const struct listing *x, const uint64_t *at)
+static bool listing_put_source(FILE *out, const struct listing *x,
+			       const uint64_t *at)
 {
 	const struct tensor *t = x->v->tensor;
 	cleanup_free char *text = NULL;
@@ -197,12 +199,14 @@ static bool put_source(FILE *out, const struct listing *x, const uint64_t *at)
 	p = tensor_part_of(t, &b);
 	if (p < 0)
 		return fputs(x->source, out) >= 0;
-	text = spell(x->kind, handles_path(t->handles, t->parts[p].file));
+	text = listing_spell(x->kind,
+			     handles_path(t->handles, t->parts[p].file));
 	return text && fputs(text, out) >= 0;
 }
 
 /* The number of the chunk that has the sample's first element, in C order. */
-static void put_chunk(FILE *out, const struct listing *x, const uint64_t *at)
+static void listing_put_chunk(FILE *out, const struct listing *x,
+			      const uint64_t *at)
 {
 	const struct grid *g = x->grid;
 	uint64_t k = 0;
@@ -218,7 +222,7 @@ static void put_chunk(FILE *out, const struct listing *x, const uint64_t *at)
 		(int)view_width(g->count - 1), k);
 }
 
-static void put_nbytes(FILE *out, const struct listing *x)
+static void listing_put_nbytes(FILE *out, const struct listing *x)
 {
 	if (view_is_numeric(x->v->tensor))
 		fprintf(out, "%" PRIu64, x->nbytes);
@@ -226,8 +230,8 @@ static void put_nbytes(FILE *out, const struct listing *x)
 		fputs(x->kind == LIST_JSONL ? "null" : "", out);
 }
 
-static bool put_manifest(FILE *out, const struct listing *x, uint64_t i,
-			 const uint64_t *at)
+static bool listing_put_manifest(FILE *out, const struct listing *x, uint64_t i,
+				 const uint64_t *at)
 {
 	const bool json = x->kind == LIST_JSONL;
 	const int width = (int)view_width(x->samples - 1);
@@ -236,23 +240,23 @@ static bool put_manifest(FILE *out, const struct listing *x, uint64_t i,
 	fprintf(out,
 		json ? "{\"id\": %*" PRIu64 ", \"path\": \"" : "%0*" PRIu64 ",",
 		width, i);
-	put_path(out, x, at);
+	listing_put_path(out, x, at);
 	fputs(json ? "\", \"label\": " : ",", out);
-	ok = put_label(out, x, i);
+	ok = listing_put_label(out, x, i);
 	fprintf(out,
 		json ? ", \"shape\": %s, \"dtype\": %s, \"nbytes\": "
 		     : ",%s,%s,",
 		x->shape, x->dtype);
-	put_nbytes(out, x);
+	listing_put_nbytes(out, x);
 	fputs(json ? ", \"source\": " : ",", out);
-	ok = put_source(out, x, at) && ok;
+	ok = listing_put_source(out, x, at) && ok;
 	fputs(json ? ", \"chunk\": " : ",", out);
-	put_chunk(out, x, at);
+	listing_put_chunk(out, x, at);
 	fputs(json ? "}\n" : "\n", out);
 	return ok;
 }
 
-static bool put_line(FILE *out, const struct listing *x, uint64_t i)
+static bool listing_put_line(FILE *out, const struct listing *x, uint64_t i)
 {
 	uint64_t at[RANK_MAX], left = i;
 	bool ok = true;
@@ -262,11 +266,11 @@ static bool put_line(FILE *out, const struct listing *x, uint64_t i)
 		left /= x->v->tensor->shape[k];
 	}
 	if (x->kind == LIST_CSV || x->kind == LIST_JSONL)
-		return put_manifest(out, x, i, at);
-	put_path(out, x, at);
+		return listing_put_manifest(out, x, i, at);
+	listing_put_path(out, x, at);
 	if (x->kind != LIST_FILES) {
 		fputc(x->kind == LIST_DALI ? ' ' : ',', out);
-		ok = put_label(out, x, i);
+		ok = listing_put_label(out, x, i);
 	}
 	return fputc('\n', out) >= 0 && ok;
 }
@@ -290,12 +294,12 @@ char *listing_lines(const struct listing *x, uint64_t first, uint64_t end,
 	if (ok && first == 0)
 		fputs(listing_header(x->kind), out);
 	for (uint64_t i = first; i < end && ok; i++)
-		ok = put_line(out, x, i);
+		ok = listing_put_line(out, x, i);
 	ok = ok && !ferror(out);
 	if (out && fclose(out) == 0 && ok)
 		return text;
 	free(text);
-	error_set(err, -ENOMEM, "out of memory");
+	error_no_memory(err, "a list of samples");
 	return NULL;
 }
 
@@ -309,7 +313,8 @@ uint32_t *listing_label_sizes(const struct listing *x)
 	bool ok = out;
 
 	for (uint32_t k = 0; k < c->n && ok; k++) {
-		ok = put_label(out, x, c->row[c->start[k]]) && !fflush(out);
+		ok = listing_put_label(out, x, c->row[c->start[k]]) &&
+		     !fflush(out);
 		sizes[k] = (uint32_t)(len - before);
 		before = len;
 	}

@@ -15,7 +15,7 @@ struct monolith_part monolith_part_at(const struct monolith *m, uint64_t i)
 	return p;
 }
 
-static bool pieces_fit(const struct monolith_tail *t, size_t n)
+static bool monolith_sizes_fit(const struct monolith_tail *t, size_t n)
 {
 	uint64_t sum;
 
@@ -26,7 +26,7 @@ static bool pieces_fit(const struct monolith_tail *t, size_t n)
 }
 
 /* Parts follow each other, each on its page, and are the end of the file. */
-static bool parts_fit(const struct monolith *m)
+static bool monolith_parts_fit(const struct monolith *m)
 {
 	uint64_t end = m->tail.front;
 
@@ -49,10 +49,10 @@ int monolith_read(const void *data, size_t n, struct monolith *out,
 
 	if (n >= sizeof *t) {
 		memcpy(t, at + n - sizeof *t, sizeof *t);
-		if (pieces_fit(t, n)) {
+		if (monolith_sizes_fit(t, n)) {
 			out->notes = at + t->front;
 			out->parts = out->notes + t->notes;
-			if (parts_fit(out))
+			if (monolith_parts_fit(out))
 				return 0;
 		}
 	}

@@ -33,7 +33,7 @@ int view_take_number(const char **s, unsigned width, uint64_t *out)
  * Think of the tree of prefixes: below 1 are 10 to 19, below these 100 to 199.  The
  * numbers below n that begin with `prefix` (> 0) are a range for each length.
  */
-static uint64_t numbers_below(uint64_t prefix, uint64_t n)
+static uint64_t decimals_below(uint64_t prefix, uint64_t n)
 {
 	uint64_t first = prefix, last = prefix, sum = 0;
 
@@ -54,7 +54,7 @@ uint64_t view_decimal_at(uint64_t place, uint64_t n)
 	if (!place--)
 		return 0;
 	while (place) {
-		uint64_t below = numbers_below(prefix, n);
+		uint64_t below = decimals_below(prefix, n);
 
 		if (place >= below) { /* the next sibling */
 			place -= below;
@@ -81,7 +81,7 @@ uint64_t view_decimal_place(uint64_t number, uint64_t n)
 
 		for (uint64_t p = prefix < 10 ? 1 : prefix / 10 * 10;
 		     p < prefix; p++)
-			place += numbers_below(p, n);
+			place += decimals_below(p, n);
 		place += power > 1;
 	}
 	return place;
@@ -89,11 +89,6 @@ uint64_t view_decimal_place(uint64_t number, uint64_t n)
 
 void view_whole_box(const struct view *v, const uint64_t *at, struct box *out)
 {
-	const struct tensor *t = v->tensor;
-
 	(void)at;
-	for (unsigned i = 0; i < t->rank; i++) {
-		out->start[i] = 0;
-		out->count[i] = t->shape[i];
-	}
+	tensor_whole_box(v->tensor, out);
 }

@@ -52,7 +52,7 @@ void view_at(const struct tensor_files *f, unsigned k, struct view *out)
 
 /* The node has number `n` of those that its view takes.  -ENOENT: it is below a
  * file. */
-static int resolve_entry(struct view_node *w, uint64_t n)
+static int view_node_resolve_entry(struct view_node *w, uint64_t n)
 {
 	const struct view *v = &w->view;
 	uint64_t size = v->ops->count(v, 0);
@@ -87,7 +87,7 @@ int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		view_make(f, k, base, &out->view);
 		n = view_numbers(&out->view);
 		if (node - base < n) {
-			return resolve_entry(out, node - base);
+			return view_node_resolve_entry(out, node - base);
 		}
 	}
 	return -ENOENT;

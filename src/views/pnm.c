@@ -7,25 +7,25 @@
 
 #include "base/number.h"
 
-static bool is_blank(unsigned char c)
+static bool pnm_is_blank(unsigned char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static int damaged(struct error *err, const char *what)
+static int pnm_damaged(struct error *err, const char *what)
 {
 	return error_set(err, -EBADMSG, "a damaged image: %s", what);
 }
 
 /* The number at *at, behind blanks and comments; a comment ends with its line. */
-static int read_number(const unsigned char *p, size_t n, size_t *at,
-		       uint64_t most, const char *what, uint64_t *out,
-		       struct error *err)
+static int pnm_read_number(const unsigned char *p, size_t n, size_t *at,
+			   uint64_t most, const char *what, uint64_t *out,
+			   struct error *err)
 {
 	size_t i = *at;
 	uint64_t v = 0;
 
-	for (; i < n && (is_blank(p[i]) || p[i] == '#'); i++)
+	for (; i < n && (pnm_is_blank(p[i]) || p[i] == '#'); i++)
 		if (p[i] == '#')
 			while (i + 1 < n && p[i] != '\n' && p[i] != '\r')
 				i++;
@@ -48,8 +48,8 @@ static int read_number(const unsigned char *p, size_t n, size_t *at,
 	return 0;
 }
 
-static int read_format(const unsigned char *p, size_t n, struct pnm *f,
-		       struct error *err)
+static int pnm_read_format(const unsigned char *p, size_t n, struct pnm *f,
+			   struct error *err)
 {
 	if (n < 3 || p[0] != 'P' || p[1] < '1' || p[1] > '7')
 		return error_set(err, -EBADMSG, "no PGM or PPM image");
@@ -75,36 +75,38 @@ int pnm_read(const void *data, size_t n, struct pnm *out, struct error *err)
 
 	if (n > PNM_HEADER_MOST)
 		n = PNM_HEADER_MOST;
-	r = read_format(p, n, &f, err);
+	r = pnm_read_format(p, n, &f, err);
 	if (r == 0)
-		r = read_number(p, n, &at, INT32_MAX, "width", &f.width, err);
+		r = pnm_read_number(p, n, &at, INT32_MAX, "width", &f.width,
+				    err);
 	if (r == 0)
-		r = read_number(p, n, &at, INT32_MAX, "height", &f.height, err);
+		r = pnm_read_number(p, n, &at, INT32_MAX, "height", &f.height,
+				    err);
 	if (r == 0)
-		r = read_number(p, n, &at, 65535, "maxval", &maxval, err);
+		r = pnm_read_number(p, n, &at, 65535, "maxval", &maxval, err);
 	if (r < 0)
 		return r;
 	/* One blank, and the raster. */
-	if (at == n || !is_blank(p[at]))
-		return damaged(err, "it ends in its header");
+	if (at == n || !pnm_is_blank(p[at]))
+		return pnm_damaged(err, "it ends in its header");
 	f.maxval = (uint32_t)maxval;
 	f.depth = maxval > 255 ? 2 : 1;
 	f.data = at + 1;
 	if (mul_overflows(f.width, f.height, &f.bytes) ||
 	    mul_overflows(f.bytes, f.channels * f.depth, &f.bytes) ||
 	    add_overflows(f.bytes, f.data, &end) || end > INT64_MAX)
-		return damaged(err, "it is too large");
+		return pnm_damaged(err, "it is too large");
 	*out = f;
 	return 0;
 }
 
 /* ---- plain rasters --------------------------------------------------------- */
 
-static int put_number(struct pnm_plain *p, const struct pnm *image,
-		      unsigned char *out, size_t *made, struct error *err)
+static int pnm_put_number(struct pnm_plain *p, const struct pnm *image,
+			  unsigned char *out, size_t *made, struct error *err)
 {
 	if (p->done == image->bytes)
-		return damaged(err, "more numbers than its size says");
+		return pnm_damaged(err, "more numbers than its size says");
 	if (image->depth == 2)
 		out[(*made)++] = (unsigned char)(p->value >> 8);
 	out[(*made)++] = (unsigned char)p->value;
@@ -129,14 +131,14 @@ int pnm_plain_take(struct pnm_plain *p, const struct pnm *image,
 			p->digits = true;
 			p->value = p->value * 10 + (uint32_t)(s[i] - '0');
 			if (p->value > image->maxval)
-				return damaged(err,
-					       "a number above its maxval");
-		} else if (is_blank(s[i]) || s[i] == '#') {
+				return pnm_damaged(err,
+						   "a number above its maxval");
+		} else if (pnm_is_blank(s[i]) || s[i] == '#') {
 			if (p->digits)
-				r = put_number(p, image, out, made, err);
+				r = pnm_put_number(p, image, out, made, err);
 			p->comment = s[i] == '#';
 		} else {
-			return damaged(err, "text that is no number");
+			return pnm_damaged(err, "text that is no number");
 		}
 	}
 	return r;
@@ -149,8 +151,8 @@ int pnm_plain_end(struct pnm_plain *p, const struct pnm *image, void *out,
 
 	*made = 0;
 	if (p->digits)
-		r = put_number(p, image, out, made, err);
+		r = pnm_put_number(p, image, out, made, err);
 	if (r == 0 && p->done < image->bytes)
-		r = damaged(err, "fewer numbers than its size says");
+		r = pnm_damaged(err, "fewer numbers than its size says");
 	return r;
 }

@@ -13,7 +13,7 @@ static bool safetensors_fits(struct tensor *t, unsigned axes)
 }
 
 /* Made when somebody asks for its size. */
-static struct bundle *bundle_get(struct tensor *t)
+static struct bundle *tensor_bundle(struct tensor *t)
 {
 	struct bundle *b = atomic_load(&t->views->bundle), *none = NULL;
 
@@ -29,21 +29,21 @@ static struct bundle *bundle_get(struct tensor *t)
 static int safetensors_size(const struct view *v, const uint64_t *at,
 			    struct pinner *p, uint64_t *size, struct error *err)
 {
-	struct bundle *b = bundle_get(v->tensor);
+	struct bundle *b = tensor_bundle(v->tensor);
 
 	(void)at, (void)p;
 	return b ? bundle_size(b, size, err)
-		 : error_set(err, -ENOMEM, "out of memory");
+		 : error_no_memory(err, "tensor.safetensors");
 }
 
 static int safetensors_prepare(const struct view *v, const uint64_t *at,
 			       uint64_t off, uint64_t len, struct error *err)
 {
-	struct bundle *b = bundle_get(v->tensor);
+	struct bundle *b = tensor_bundle(v->tensor);
 
 	(void)at;
 	return b ? bundle_prepare(b, off, len, err)
-		 : error_set(err, -ENOMEM, "out of memory");
+		 : error_no_memory(err, "tensor.safetensors");
 }
 
 static int safetensors_map(const struct view *v, const uint64_t *at,

@@ -87,7 +87,7 @@ struct ustar shards_member(const struct tensor *t, uint64_t size,
 }
 
 /* False: its samples are not such that they could be in shards. */
-static bool row_of(struct tensor *t, unsigned axes, struct row *out)
+static bool shards_row(struct tensor *t, unsigned axes, struct row *out)
 {
 	uint64_t all;
 
@@ -102,7 +102,7 @@ static bool row_of(struct tensor *t, unsigned axes, struct row *out)
 	return !mul_overflows(out->n, out->member, &all) && all < BYTES_MAX;
 }
 
-static uint64_t shards_of(const struct tensor *t, const struct row *r)
+static uint64_t shards_number(const struct tensor *t, const struct row *r)
 {
 	return shards_even(&t->shards, r->n, r->member);
 }
@@ -126,11 +126,11 @@ static bool shards_fits(struct tensor *t, unsigned axes)
 	struct row r;
 	uint64_t n;
 
-	if (!view_is_numeric(t) || !axes || !row_of(t, axes, &r))
+	if (!view_is_numeric(t) || !axes || !shards_row(t, axes, &r))
 		return false;
 	shards_sample_path(t, &r.keys, r.n - 1, ".npy", path, sizeof path);
 	last = shards_member(t, r.file, path);
-	n = shards_of(t, &r);
+	n = shards_number(t, &r);
 	if (!n)
 		shards_note_too_few(t, r.n);
 	return ustar_fits(&last) && n && n <= SHARDS_MOST;
@@ -151,18 +151,18 @@ static uint64_t shards_count(const struct view *v, unsigned level)
 	struct row r;
 
 	(void)level;
-	return row_of(v->tensor, v->sample_axes, &r)
-		       ? shards_of(v->tensor, &r) + 1
+	return shards_row(v->tensor, v->sample_axes, &r)
+		       ? shards_number(v->tensor, &r) + 1
 		       : 1;
 }
 
-static bool is_index(const struct view *v, const uint64_t *at)
+static bool shards_is_index(const struct view *v, const uint64_t *at)
 {
 	return at[0] + 1 == shards_count(v, 0);
 }
 
-static void shards_name_of(const struct view *v, unsigned level,
-			   const uint64_t *at, char *buf, size_t n)
+static void shards_view_name(const struct view *v, unsigned level,
+			     const uint64_t *at, char *buf, size_t n)
 {
 	char name[SHARDS_NAME_MOST + 1];
 
@@ -187,7 +187,8 @@ struct listing {
 	struct row row;
 };
 
-static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
+static void shards_index_line(const void *ctx, uint64_t k,
+			      struct shards_line *out)
 {
 	const struct listing *l = ctx;
 	uint64_t first;
@@ -206,11 +207,11 @@ static char *shards_index(const struct view *v, const uint64_t *at, size_t *len,
 
 	(void)at;
 	shards_name(v->tensor, name);
-	if (row_of(v->tensor, v->sample_axes, &l.row))
-		text = shards_index_text(name, shards_of(v->tensor, &l.row),
-					 index_line, &l, len);
+	if (shards_row(v->tensor, v->sample_axes, &l.row))
+		text = shards_index_text(name, shards_number(v->tensor, &l.row),
+					 shards_index_line, &l, len);
 	if (!text)
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "the index of shards");
 	return text;
 }
 
@@ -221,12 +222,12 @@ struct shard {
 	uint64_t first, n; /* samples */
 };
 
-static int shard_of(const struct view *v, const uint64_t *at, struct shard *out,
-		    struct error *err)
+static int shards_open_shard(const struct view *v, const uint64_t *at,
+			     struct shard *out, struct error *err)
 {
 	struct tensor *t = v->tensor;
 
-	if (!row_of(t, v->sample_axes, &out->row))
+	if (!shards_row(t, v->sample_axes, &out->row))
 		return error_set(err, -ENOENT, "no such file");
 	shards_even_at(&t->shards, out->row.n, out->row.member, at[0],
 		       &out->first, &out->n);
@@ -237,7 +238,7 @@ static int shards_size(const struct view *v, const uint64_t *at,
 		       struct pinner *p, uint64_t *size, struct error *err)
 {
 	struct shard s;
-	int r = shard_of(v, at, &s, err);
+	int r = shards_open_shard(v, at, &s, err);
 
 	(void)p;
 	if (r == 0)
@@ -253,7 +254,7 @@ static int shards_prepare(const struct view *v, const uint64_t *at,
 	uint64_t first, last;
 	struct shard s;
 	struct box all;
-	int r = shard_of(v, at, &s, err);
+	int r = shards_open_shard(v, at, &s, err);
 
 	if (r == 0 && s.row.label)
 		r = classes_index(v->tensor->classes, &labels, err);
@@ -289,8 +290,8 @@ void shards_map_header(const struct tensor *t, const struct shards_keys *x,
 }
 
 /* The text of a .cls, as file_list has it; its length. */
-static size_t label_text(const struct class_index *x, uint64_t sample,
-			 char text[32])
+static size_t shards_label_text(const struct class_index *x, uint64_t sample,
+				char text[32])
 {
 	uint32_t of = x->of[sample];
 
@@ -309,7 +310,7 @@ int shards_map_label(const struct tensor *t, const struct shards_keys *k,
 	if (!x)
 		return error_set(err, -EIO, "%s: labels were not prepared",
 				 t->name);
-	n = label_text(x, sample, text);
+	n = shards_label_text(x, sample, text);
 	if (off < USTAR_BLOCK)
 		shards_map_header(t, k, sample, ".cls", n, off, plan);
 	else if (off - USTAR_BLOCK < n)
@@ -321,9 +322,9 @@ int shards_map_label(const struct tensor *t, const struct shards_keys *k,
 }
 
 /* The window ends with the sample's elements, as with any file of them. */
-static int map_elements(const struct view *v, const struct row *r,
-			uint64_t sample, uint64_t off, struct plan *plan,
-			struct error *err)
+static int shards_map_elements(const struct view *v, const struct row *r,
+			       uint64_t sample, uint64_t off, struct plan *plan,
+			       struct error *err)
 {
 	const struct tensor *t = v->tensor;
 	const uint64_t want = plan->want;
@@ -343,9 +344,9 @@ static int map_elements(const struct view *v, const struct row *r,
 }
 
 /* What is at byte `off` of a member, up to where something else begins. */
-static int map_member(const struct view *v, const struct row *r,
-		      uint64_t sample, uint64_t off, struct plan *plan,
-		      struct error *err)
+static int shards_map_member(const struct view *v, const struct row *r,
+			     uint64_t sample, uint64_t off, struct plan *plan,
+			     struct error *err)
 {
 	if (off < r->label)
 		return shards_map_label(v->tensor, &r->keys, sample, off, plan,
@@ -362,8 +363,8 @@ static int map_member(const struct view *v, const struct row *r,
 		return 0;
 	}
 	if (off < r->file)
-		return map_elements(v, r, sample, off - r->header.total, plan,
-				    err);
+		return shards_map_elements(v, r, sample, off - r->header.total,
+					   plan, err);
 	shards_map_zeros(plan, r->member - r->label - USTAR_BLOCK - off);
 	return 0;
 }
@@ -372,7 +373,7 @@ static int shards_map(const struct view *v, const uint64_t *at, uint64_t off,
 		      struct plan *plan, struct error *err)
 {
 	struct shard s;
-	int r = shard_of(v, at, &s, err);
+	int r = shards_open_shard(v, at, &s, err);
 
 	while (r == 0 && plan_open(plan)) {
 		uint64_t before = plan->have, k = off / s.row.member;
@@ -380,8 +381,8 @@ static int shards_map(const struct view *v, const uint64_t *at, uint64_t off,
 		if (k >= s.n)
 			shards_map_zeros(plan, plan->want - plan->have);
 		else
-			r = map_member(v, &s.row, s.first + k,
-				       off % s.row.member, plan, err);
+			r = shards_map_member(v, &s.row, s.first + k,
+					      off % s.row.member, plan, err);
 		if (plan->have == before)
 			break;
 		off += plan->have - before;
@@ -397,10 +398,10 @@ const struct view_ops view_shards = {
 	.unlisted = true,
 	.fits = shards_fits,
 	.count = shards_count,
-	.name_of = shards_name_of,
+	.name_of = shards_view_name,
 	.find = shards_find,
 	.document = shards_index,
-	.is_document = is_index,
+	.is_document = shards_is_index,
 	.size = shards_size,
 	.size_is_known = true,
 	.prepare = shards_prepare,

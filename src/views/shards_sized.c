@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bisect.h"
 #include "base/number.h"
 #include "base/vec.h"
 #include "shards/cut.h"
@@ -48,18 +49,18 @@ static void shards_sized_free(struct shards_sized *x)
 
 /* ---- sizes ------------------------------------------------------------------ */
 
-static bool has_labels(const struct view *v)
+static bool sized_has_labels(const struct view *v)
 {
 	return view_classes.fits(v->tensor, v->sample_axes);
 }
 
-static const char *suffix_of(const struct tensor *t)
+static const char *sized_suffix(const struct tensor *t)
 {
 	return view_is_text(t) ? ".txt" : view_is_blob(t) ? t->suffix : ".npy";
 }
 
 /* Blocks of the headers of a sample. */
-static uint64_t front(bool labels)
+static uint64_t sized_header_blocks(bool labels)
 {
 	return (labels ? SHARDS_LABEL_BYTES / USTAR_BLOCK : 0) + 1;
 }
@@ -71,7 +72,7 @@ struct making {
 	uint64_t sample, blocks, front, in_shard;
 };
 
-static int begin_shard(struct making *m, struct error *err)
+static int sized_begin_shard(struct making *m, struct error *err)
 {
 	m->in_shard = m->blocks;
 	if (m->x->first.n == SHARDS_MOST)
@@ -81,10 +82,10 @@ static int begin_shard(struct making *m, struct error *err)
 				 m->t->name, SHARDS_MOST);
 	return vec_push(&m->x->first, m->sample)
 		       ? 0
-		       : error_set(err, -ENOMEM, "out of memory");
+		       : error_no_memory(err, "the list of shards");
 }
 
-static int put_size(void *ctx, uint64_t size, struct error *err)
+static int sized_add_sample(void *ctx, uint64_t size, struct error *err)
 {
 	struct making *m = ctx;
 	struct shards_sized *x = m->x;
@@ -98,7 +99,7 @@ static int put_size(void *ctx, uint64_t size, struct error *err)
 				 "%s: there are more samples than "
 				 "were counted",
 				 m->t->name);
-	shards_sample_path(m->t, &m->keys, m->sample, suffix_of(m->t), path,
+	shards_sample_path(m->t, &m->keys, m->sample, sized_suffix(m->t), path,
 			   sizeof path);
 	u = shards_member(m->t, size, path);
 	if (!ustar_fits(&u))
@@ -111,7 +112,7 @@ static int put_size(void *ctx, uint64_t size, struct error *err)
 	    shards_cut_here(&m->t->shards, x->n, x->first.n - 1,
 			    m->sample - x->first.at[x->first.n - 1], taken,
 			    blocks * USTAR_BLOCK))
-		r = begin_shard(m, err);
+		r = sized_begin_shard(m, err);
 	x->at[m->sample++] = m->blocks << 9 | (size & (USTAR_BLOCK - 1));
 	m->blocks += blocks; /* 2^26 times less than 2^25 */
 	return r;
@@ -123,7 +124,8 @@ static int sized_get(const struct view *v, struct pinner *p,
 {
 	struct tensor *t = v->tensor;
 	struct shards_sized *x = atomic_load(&t->views->sized), *none = NULL;
-	struct making m = {.t = t, .front = front(has_labels(v))};
+	struct making m = {.t = t,
+			   .front = sized_header_blocks(sized_has_labels(v))};
 	uint64_t n;
 	int r;
 
@@ -133,19 +135,19 @@ static int sized_get(const struct view *v, struct pinner *p,
 	n = shards_keys_init(&m.keys, t, v->sample_axes);
 	x = p ? calloc(1, sizeof *x + (n + 1) * sizeof x->at[0]) : NULL;
 	if (!x)
-		return p ? error_set(err, -ENOMEM, "out of memory")
+		return p ? error_no_memory(err, "the sizes of samples")
 			 : error_set(err, -EIO, "%s: shards were not prepared",
 				     t->name);
 	x->n = n;
 	m.x = x;
-	r = text_each_size(t->text, p, put_size, &m, err);
+	r = text_each_size(t->text, p, sized_add_sample, &m, err);
 	if (r == 0 && m.sample != n)
 		r = error_set(err, -EIO, "%s: samples are missing", t->name);
 	if (r == 0) {
 		x->at[n] = m.blocks << 9;
 		r = vec_push(&x->first, n)
 			    ? 0
-			    : error_set(err, -ENOMEM, "out of memory");
+			    : error_no_memory(err, "the list of shards");
 	}
 	if (r < 0) {
 		shards_sized_free(x);
@@ -159,24 +161,24 @@ static int sized_get(const struct view *v, struct pinner *p,
 	return 0;
 }
 
-static uint64_t shards_in(const struct shards_sized *x)
+static uint64_t sized_shards(const struct shards_sized *x)
 {
 	return x->first.n - 1;
 }
 
 /* Bytes that samples [first, last) take. */
-static uint64_t taken(const struct shards_sized *x, uint64_t first,
-		      uint64_t last)
+static uint64_t sized_bytes(const struct shards_sized *x, uint64_t first,
+			    uint64_t last)
 {
 	return ((x->at[last] >> 9) - (x->at[first] >> 9)) * USTAR_BLOCK;
 }
 
-static uint64_t file_size(const struct shards_sized *x, uint64_t sample,
-			  uint64_t front_blocks)
+static uint64_t sized_file_size(const struct shards_sized *x, uint64_t sample,
+				uint64_t front_blocks)
 {
 	uint64_t rest = x->at[sample] & (USTAR_BLOCK - 1);
 	uint64_t bytes =
-		taken(x, sample, sample + 1) - front_blocks * USTAR_BLOCK;
+		sized_bytes(x, sample, sample + 1) - front_blocks * USTAR_BLOCK;
 
 	return rest ? bytes - USTAR_BLOCK + rest : bytes;
 }
@@ -184,7 +186,7 @@ static uint64_t file_size(const struct shards_sized *x, uint64_t sample,
 /* ---- the directory ---------------------------------------------------------- */
 
 /* Of which there are numbers. */
-static uint64_t most_shards(const struct tensor *t, uint64_t n)
+static uint64_t sized_shards_most(const struct tensor *t, uint64_t n)
 {
 	const struct shards_cut *c = &t->shards;
 
@@ -209,7 +211,7 @@ static bool sized_fits(struct tensor *t, unsigned axes)
 		shards_note_too_few(t, n);
 		return false;
 	}
-	shards_sample_path(t, &keys, n - 1, suffix_of(t), path, sizeof path);
+	shards_sample_path(t, &keys, n - 1, sized_suffix(t), path, sizeof path);
 	last = shards_member(t, 0, path);
 	return ustar_fits(&last) && t->shards.shards <= SHARDS_MOST;
 }
@@ -219,8 +221,8 @@ static uint64_t sized_count(const struct view *v, unsigned level)
 	struct shards_keys keys;
 
 	(void)level;
-	return most_shards(v->tensor,
-			   shards_keys_init(&keys, v->tensor, v->sample_axes)) +
+	return sized_shards_most(v->tensor, shards_keys_init(&keys, v->tensor,
+							     v->sample_axes)) +
 	       1;
 }
 
@@ -256,7 +258,7 @@ static int sized_skip(const struct view *v, unsigned level, uint64_t *at,
 	int r = sized_get(v, p, &x, err);
 
 	(void)at;
-	if (r == 0 && *i >= shards_in(x))
+	if (r == 0 && *i >= sized_shards(x))
 		*i = max_u64(*i, sized_count(v, level) - 1);
 	return r;
 }
@@ -266,14 +268,15 @@ struct listing {
 	unsigned files; /* of a sample */
 };
 
-static void index_line(const void *ctx, uint64_t k, struct shards_line *out)
+static void sized_index_line(const void *ctx, uint64_t k,
+			     struct shards_line *out)
 {
 	const struct listing *l = ctx;
 	const uint64_t *first = &l->x->first.at[k];
 
 	out->samples = first[1] - first[0];
 	out->files = out->samples * l->files;
-	out->size = ustar_archive_size(taken(l->x, first[0], first[1]));
+	out->size = ustar_archive_size(sized_bytes(l->x, first[0], first[1]));
 }
 
 static int sized_ready(const struct view *v, struct pinner *p,
@@ -287,16 +290,17 @@ static int sized_ready(const struct view *v, struct pinner *p,
 static char *sized_index(const struct view *v, const uint64_t *at, size_t *len,
 			 struct error *err)
 {
-	struct listing l = {.files = has_labels(v) ? 2 : 1};
+	struct listing l = {.files = sized_has_labels(v) ? 2 : 1};
 	char name[SHARDS_NAME_MOST + 1], *text;
 
 	(void)at;
 	if (sized_get(v, NULL, &l.x, err) < 0)
 		return NULL;
 	shards_name(v->tensor, name);
-	text = shards_index_text(name, shards_in(l.x), index_line, &l, len);
+	text = shards_index_text(name, sized_shards(l.x), sized_index_line, &l,
+				 len);
 	if (!text)
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "the index of shards");
 	return text;
 }
 
@@ -308,11 +312,11 @@ static int sized_size(const struct view *v, const uint64_t *at,
 	const struct shards_sized *x;
 	int r = sized_get(v, p, &x, err);
 
-	if (r == 0 && at[0] >= shards_in(x))
+	if (r == 0 && at[0] >= sized_shards(x))
 		r = error_set(err, -ENOENT, "no such shard");
 	if (r == 0)
-		*size = ustar_archive_size(
-			taken(x, x->first.at[at[0]], x->first.at[at[0] + 1]));
+		*size = ustar_archive_size(sized_bytes(x, x->first.at[at[0]],
+						       x->first.at[at[0] + 1]));
 	return r;
 }
 
@@ -322,27 +326,24 @@ static int sized_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 	const struct class_index *labels;
 
 	(void)at, (void)off, (void)len;
-	return has_labels(v) ? classes_index(v->tensor->classes, &labels, err)
-			     : 0;
+	return sized_has_labels(v)
+		       ? classes_index(v->tensor->classes, &labels, err)
+		       : 0;
 }
 
 /* The last sample of [first, last) that begins at or before a block. */
-static uint64_t sample_at(const struct shards_sized *x, uint64_t first,
-			  uint64_t last, uint64_t block)
+static uint64_t sized_sample_at(const struct shards_sized *x, uint64_t first,
+				uint64_t last, uint64_t block)
 {
-	while (last - first > 1) {
-		uint64_t mid = first + (last - first) / 2;
+	struct bisect b = bisect_in(first + 1, last);
 
-		if (x->at[mid] >> 9 <= block)
-			first = mid;
-		else
-			last = mid;
-	}
-	return first;
+	while (bisect_next(&b))
+		bisect_answer(&b, x->at[b.mid] >> 9 > block);
+	return b.lo - 1;
 }
 
-static int map_file(const struct view *v, uint64_t sample, uint64_t size,
-		    uint64_t off, struct plan *plan)
+static int sized_map_file(const struct view *v, uint64_t sample, uint64_t size,
+			  uint64_t off, struct plan *plan)
 {
 	const uint64_t want = plan->want;
 	int r;
@@ -354,13 +355,13 @@ static int map_file(const struct view *v, uint64_t sample, uint64_t size,
 }
 
 /* From byte `off` of a sample on, up to where something else begins. */
-static int map_sample(const struct view *v, const struct shards_sized *x,
-		      uint64_t sample, uint64_t off, struct plan *plan,
-		      struct error *err)
+static int sized_map_sample(const struct view *v, const struct shards_sized *x,
+			    uint64_t sample, uint64_t off, struct plan *plan,
+			    struct error *err)
 {
 	const struct tensor *t = v->tensor;
-	uint64_t blocks = front(has_labels(v));
-	uint64_t size = file_size(x, sample, blocks);
+	uint64_t blocks = sized_header_blocks(sized_has_labels(v));
+	uint64_t size = sized_file_size(x, sample, blocks);
 	struct shards_keys keys;
 
 	shards_keys_init(&keys, t, v->sample_axes);
@@ -368,13 +369,13 @@ static int map_sample(const struct view *v, const struct shards_sized *x,
 		return shards_map_label(t, &keys, sample, off, plan, err);
 	off -= (blocks - 1) * USTAR_BLOCK;
 	if (off < USTAR_BLOCK) {
-		shards_map_header(t, &keys, sample, suffix_of(t), size, off,
+		shards_map_header(t, &keys, sample, sized_suffix(t), size, off,
 				  plan);
 		return 0;
 	}
 	off -= USTAR_BLOCK;
 	if (off < size)
-		return map_file(v, sample, size, off, plan);
+		return sized_map_file(v, sample, size, off, plan);
 	shards_map_zeros(plan, ustar_padded(size) - off);
 	return 0;
 }
@@ -388,7 +389,7 @@ static int sized_map(const struct view *v, const uint64_t *at, uint64_t off,
 
 	if (r < 0)
 		return r;
-	if (at[0] >= shards_in(x))
+	if (at[0] >= sized_shards(x))
 		return error_set(err, -ENOENT, "no such shard");
 	first = x->first.at[at[0]];
 	last = x->first.at[at[0] + 1];
@@ -396,13 +397,15 @@ static int sized_map(const struct view *v, const uint64_t *at, uint64_t off,
 	while (r == 0 && plan_open(plan)) {
 		uint64_t before = plan->have, sample;
 
-		if (off >= taken(x, first, last)) {
+		if (off >= sized_bytes(x, first, last)) {
 			shards_map_zeros(plan, plan->want - plan->have);
 			break;
 		}
-		sample = sample_at(x, first, last, (base + off) / USTAR_BLOCK);
-		r = map_sample(v, x, sample, off - taken(x, first, sample),
-			       plan, err);
+		sample = sized_sample_at(x, first, last,
+					 (base + off) / USTAR_BLOCK);
+		r = sized_map_sample(v, x, sample,
+				     off - sized_bytes(x, first, sample), plan,
+				     err);
 		if (plan->have == before)
 			break;
 		off += plan->have - before;

@@ -34,7 +34,8 @@ static uint64_t slice_count(const struct view *v, unsigned level)
 	return LOOKUPS_NUMBERS;
 }
 
-static int parse(const struct tensor *t, const char *name, struct slice *out)
+static int slice_parse_name(const struct tensor *t, const char *name,
+			    struct slice *out)
 {
 	size_t len = strlen(name), suffix = strlen(SUFFIX);
 
@@ -51,7 +52,7 @@ static bool slice_of(const struct view *v, const uint64_t *at,
 
 	return lookups_name(atomic_load(&v->tensor->views->slices), at[0],
 			    name) &&
-	       parse(v->tensor, name, out) == 0;
+	       slice_parse_name(v->tensor, name, out) == 0;
 }
 
 static void slice_name(const struct view *v, unsigned level, const uint64_t *at,
@@ -70,7 +71,7 @@ static int slice_find(const struct view *v, unsigned level, const uint64_t *at,
 {
 	struct slice s;
 	uint32_t number;
-	int r = parse(v->tensor, name, &s);
+	int r = slice_parse_name(v->tensor, name, &s);
 
 	(void)level;
 	(void)at;
@@ -81,7 +82,7 @@ static int slice_find(const struct view *v, unsigned level, const uint64_t *at,
 	return r;
 }
 
-static bool lacks_suffix(const char *name)
+static bool slice_lacks_suffix(const char *name)
 {
 	size_t len = strlen(name), suffix = strlen(SUFFIX);
 
@@ -95,7 +96,7 @@ static bool slice_why_not(const struct view *v, const char *name,
 	const struct tensor *t = v->tensor;
 	char shape[400];
 	struct slice s;
-	int r = parse(t, name, &s);
+	int r = slice_parse_name(t, name, &s);
 
 	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
 	if (r == -EINVAL)
@@ -107,7 +108,7 @@ static bool slice_why_not(const struct view *v, const char *name,
 	else if (r == 0)
 		error_set(err, -ENOSPC,
 			  "too many slices of this tensor are known at once");
-	else if (!lacks_suffix(name))
+	else if (!slice_lacks_suffix(name))
 		error_set(err, r,
 			  "'%.200s' has an index beyond an axis, or more of "
 			  "them than there are axes: the shape is %s",
@@ -171,8 +172,8 @@ static int slice_size(const struct view *v, const uint64_t *at,
 }
 
 /* Bytes [off, off + len) of the result, and no part that they are not in. */
-static int prepare_pieces(struct tensor *t, const struct slice *s, uint64_t off,
-			  uint64_t len, struct error *err)
+static int slice_prepare_pieces(struct tensor *t, const struct slice *s,
+				uint64_t off, uint64_t len, struct error *err)
 {
 	uint64_t elem = t->dtype.size, skip, n;
 	struct box b;
@@ -204,13 +205,14 @@ static int slice_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 	total = slice_elements(&s) * elem;
 	if (off >= total)
 		return 0;
-	return prepare_pieces(v->tensor, &s, off, min_u64(len, total - off),
-			      err);
+	return slice_prepare_pieces(v->tensor, &s, off,
+				    min_u64(len, total - off), err);
 }
 
 /* Byte `off` of the result begins box b: as many like it as make a band. */
-static uint64_t map_steps(const struct tensor *t, const struct slice *s,
-			  const struct box *b, uint64_t off, struct plan *plan)
+static uint64_t slice_map_steps(const struct tensor *t, const struct slice *s,
+				const struct box *b, uint64_t off,
+				struct plan *plan)
 {
 	unsigned axis = s->whole - 1;
 	const struct slice_axis *a;
@@ -246,7 +248,7 @@ static int slice_map(const struct view *v, const uint64_t *at, uint64_t off,
 
 		slice_piece(&s, off / elem, &b, &skip);
 		skip = skip * elem + off % elem;
-		if (skip || !map_steps(v->tensor, &s, &b, off, plan))
+		if (skip || !slice_map_steps(v->tensor, &s, &b, off, plan))
 			r = tensor_map_box(v->tensor, &b, skip, plan, err);
 		if (r < 0 || plan->have == before)
 			return r;

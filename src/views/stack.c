@@ -35,7 +35,7 @@ static bool stack_fits(struct tensor *t, unsigned axes)
 }
 
 /* Rows that are stored together. */
-static uint64_t stored_rows(const struct tensor *t)
+static uint64_t stack_stored_rows(const struct tensor *t)
 {
 	struct box b;
 
@@ -45,9 +45,9 @@ static uint64_t stored_rows(const struct tensor *t)
 	return b.count[0];
 }
 
-static uint64_t rows_a_file(const struct tensor *t)
+static uint64_t stack_rows_a_file(const struct tensor *t)
 {
-	uint64_t unit = stored_rows(t), most = t->shape[0];
+	uint64_t unit = stack_stored_rows(t), most = t->shape[0];
 	uint64_t bytes = most ? t->bytes / most : 0; /* of a row */
 	uint64_t units = 1;
 
@@ -59,7 +59,8 @@ static uint64_t rows_a_file(const struct tensor *t)
 
 static uint64_t stack_files(const struct view *v)
 {
-	uint64_t rows = v->tensor->shape[0], each = rows_a_file(v->tensor);
+	uint64_t rows = v->tensor->shape[0],
+		 each = stack_rows_a_file(v->tensor);
 
 	return rows ? (rows - 1) / each + 1 : 1;
 }
@@ -70,7 +71,7 @@ static uint64_t stack_count(const struct view *v, unsigned level)
 	return stack_files(v) + 1;
 }
 
-static bool is_info(const struct view *v, const uint64_t *at)
+static bool stack_is_info(const struct view *v, const uint64_t *at)
 {
 	return at[0] == stack_files(v); /* digits come before letters */
 }
@@ -79,7 +80,7 @@ static void stack_name(const struct view *v, unsigned level, const uint64_t *at,
 		       char *buf, size_t n)
 {
 	(void)level;
-	if (is_info(v, at))
+	if (stack_is_info(v, at))
 		snprintf(buf, n, "info");
 	else
 		snprintf(buf, n, "%" PRIu64 ".npy",
@@ -109,10 +110,10 @@ static int stack_find(const struct view *v, unsigned level, const uint64_t *at,
 
 static void stack_box(const struct view *v, const uint64_t *at, struct box *out)
 {
-	uint64_t each = rows_a_file(v->tensor);
+	uint64_t each = stack_rows_a_file(v->tensor);
 
 	view_whole_box(v, at, out);
-	if (is_info(v, at))
+	if (stack_is_info(v, at))
 		return;
 	out->start[0] = each * view_decimal_at(at[0], stack_files(v));
 	out->count[0] = min_u64(each, v->tensor->shape[0] - out->start[0]);
@@ -172,7 +173,7 @@ static void pickle_dtype(FILE *f, const struct dtype *d)
 static void pickle_chunks(FILE *f, const struct view *v)
 {
 	const struct tensor *t = v->tensor;
-	uint64_t rows = t->shape[0], each = rows_a_file(t);
+	uint64_t rows = t->shape[0], each = stack_rows_a_file(t);
 
 	fputs("((", f);
 	for (uint64_t i = stack_files(v); i > 1; i--)
@@ -209,7 +210,7 @@ static char *stack_info(const struct view *v, const uint64_t *at, size_t *len,
 			return out;
 	}
 	free(out);
-	error_set(err, -ENOMEM, "out of memory");
+	error_no_memory(err, "the file stack/info");
 	return NULL;
 }
 
@@ -226,5 +227,5 @@ const struct view_ops view_stack = {
 	.box_of = stack_box,
 	.npy = true,
 	.document = stack_info,
-	.is_document = is_info,
+	.is_document = stack_is_info,
 };

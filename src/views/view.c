@@ -15,7 +15,7 @@
 #include "views/node.h"
 #include "views/state.h"
 
-static uint64_t files_count(const struct files *files, uint64_t dir)
+static uint64_t tensor_files_count(const struct files *files, uint64_t dir)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -30,7 +30,7 @@ static uint64_t files_count(const struct files *files, uint64_t dir)
 	return w.view.ops->count(&w.view, w.depth);
 }
 
-static bool files_endless(const struct files *files, uint64_t dir)
+static bool tensor_files_endless(const struct files *files, uint64_t dir)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	const struct view_ops *ops;
@@ -43,8 +43,8 @@ static bool files_endless(const struct files *files, uint64_t dir)
 	       (ops->dirs && ops->dirs->endless && ops->dirs->endless(f, &w));
 }
 
-static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
-			    uint32_t *type)
+static uint64_t tensor_files_child(const struct files *files, uint64_t dir,
+				   uint64_t i, uint32_t *type)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -70,8 +70,8 @@ static uint64_t files_child(const struct files *files, uint64_t dir, uint64_t i,
 	return view_node_number(&w.view, w.depth, w.at);
 }
 
-static int files_name(const struct files *files, uint64_t dir, uint64_t i,
-		      char *buf, size_t n)
+static int tensor_files_name(const struct files *files, uint64_t dir,
+			     uint64_t i, char *buf, size_t n)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -92,8 +92,8 @@ static int files_name(const struct files *files, uint64_t dir, uint64_t i,
 	return 0;
 }
 
-static int files_name_of(const struct files *files, uint64_t node, char *buf,
-			 size_t n)
+static int tensor_files_name_of(const struct files *files, uint64_t node,
+				char *buf, size_t n)
 {
 	struct view_node w;
 
@@ -109,8 +109,8 @@ static int files_name_of(const struct files *files, uint64_t node, char *buf,
 	return 0;
 }
 
-static int files_find(const struct files *files, uint64_t dir, const char *name,
-		      uint64_t *node)
+static int tensor_files_find(const struct files *files, uint64_t dir,
+			     const char *name, uint64_t *node)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -133,8 +133,8 @@ static int files_find(const struct files *files, uint64_t dir, const char *name,
 	return 0;
 }
 
-static int files_skip(struct files *files, uint64_t dir, uint64_t *i,
-		      struct pinner *p, struct error *err)
+static int tensor_files_skip(struct files *files, uint64_t dir, uint64_t *i,
+			     struct pinner *p, struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -145,7 +145,8 @@ static int files_skip(struct files *files, uint64_t dir, uint64_t *i,
 	return w.view.ops->skip(&w.view, w.depth, w.at, i, p, err);
 }
 
-static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
+static int tensor_files_parent(const struct files *files, uint64_t node,
+			       uint64_t *dir)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -165,8 +166,8 @@ static int files_parent(const struct files *files, uint64_t node, uint64_t *dir)
 
 /* ---- sizes and extents --------------------------------------------------- */
 
-static int file_resolve(const struct files *files, uint64_t node,
-			struct view_node *w, struct error *err)
+static int view_file_resolve(const struct files *files, uint64_t node,
+			     struct view_node *w, struct error *err)
 {
 	if (view_node_resolve(tensor_files_of(files), node, w) < 0 ||
 	    !view_node_is_file(w))
@@ -174,7 +175,7 @@ static int file_resolve(const struct files *files, uint64_t node,
 	return 0;
 }
 
-static bool is_document(const struct view_node *w)
+static bool view_node_is_document(const struct view_node *w)
 {
 	const struct view_ops *ops = w->view.ops;
 
@@ -183,8 +184,8 @@ static bool is_document(const struct view_node *w)
 }
 
 /* What a file consists of: a header (of 0 bytes when it has none) and a box. */
-static int file_box(const struct view_node *w, struct box *b,
-		    struct npy_header *header, struct error *err)
+static int view_file_box(const struct view_node *w, struct box *b,
+			 struct npy_header *header, struct error *err)
 {
 	const struct view *v = &w->view;
 	const struct tensor *t = v->tensor;
@@ -207,18 +208,18 @@ static int file_box(const struct view_node *w, struct box *b,
 			 "%s: its shape is too long for a .npy file", t->name);
 }
 
-static bool files_attr_is_slow(const struct files *files, uint64_t node)
+static bool tensor_files_attr_is_slow(const struct files *files, uint64_t node)
 {
 	struct view_node w;
 
 	return node && !view_node_resolve(tensor_files_of(files), node, &w) &&
 	       view_node_is_file(&w) &&
 	       ((w.view.ops->size && !w.view.ops->size_is_known) ||
-		is_document(&w));
+		view_node_is_document(&w));
 }
 
-static int document_size(const struct view_node *w, struct pinner *p,
-			 uint64_t *size, struct error *err)
+static int view_document_size(const struct view_node *w, struct pinner *p,
+			      uint64_t *size, struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 	struct span span;
@@ -237,26 +238,27 @@ static int document_size(const struct view_node *w, struct pinner *p,
 	return 0;
 }
 
-static int file_size(const struct view_node *w, struct pinner *p,
-		     uint64_t *size, struct error *err)
+static int view_file_size(const struct view_node *w, struct pinner *p,
+			  uint64_t *size, struct error *err)
 {
 	const struct view *v = &w->view;
 	struct npy_header header;
 	struct box b;
 	int r;
 
-	if (is_document(w))
-		return document_size(w, p, size, err);
+	if (view_node_is_document(w))
+		return view_document_size(w, p, size, err);
 	if (v->ops->size)
 		return v->ops->size(v, w->at, p, size, err);
-	r = file_box(w, &b, &header, err);
+	r = view_file_box(w, &b, &header, err);
 	*size = header.total +
 		box_elements(&b, v->tensor->rank) * v->tensor->dtype.size;
 	return r;
 }
 
-static int files_attr(struct files *files, uint64_t node, struct pinner *p,
-		      struct attr *out, struct error *err)
+static int tensor_files_attr(struct files *files, uint64_t node,
+			     struct pinner *p, struct attr *out,
+			     struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
 	struct view_node w;
@@ -285,10 +287,10 @@ static int files_attr(struct files *files, uint64_t node, struct pinner *p,
 	}
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
-	return file_size(&w, p, &out->size, err);
+	return view_file_size(&w, p, &out->size, err);
 }
 
-static int files_hold(struct files *files, uint64_t node, int64_t n)
+static int tensor_files_hold(struct files *files, uint64_t node, int64_t n)
 {
 	struct view_node w;
 
@@ -299,8 +301,8 @@ static int files_hold(struct files *files, uint64_t node, int64_t n)
 }
 
 /* A view with a file for each sample is a set of them. */
-static bool files_sample(struct files *files, uint64_t node,
-			 struct files_sample *out)
+static bool tensor_files_sample(struct files *files, uint64_t node,
+				struct files_sample *out)
 {
 	struct view_node w;
 
@@ -315,8 +317,8 @@ static bool files_sample(struct files *files, uint64_t node,
 	return true;
 }
 
-static uint64_t files_sample_node(const struct files *files, uint32_t set,
-				  uint64_t i)
+static uint64_t tensor_files_sample_node(const struct files *files,
+					 uint32_t set, uint64_t i)
 {
 	struct view v;
 
@@ -324,21 +326,21 @@ static uint64_t files_sample_node(const struct files *files, uint32_t set,
 	return view_entry_node(&v, i);
 }
 
-static int files_prepare(struct files *files, uint64_t node, uint64_t off,
-			 uint64_t len, struct error *err)
+static int tensor_files_prepare(struct files *files, uint64_t node,
+				uint64_t off, uint64_t len, struct error *err)
 {
 	struct npy_header header;
 	struct view_node w;
 	struct box b;
-	int r = file_resolve(files, node, &w, err);
+	int r = view_file_resolve(files, node, &w, err);
 
-	if (r < 0 || is_document(&w))
+	if (r < 0 || view_node_is_document(&w))
 		return r;
 	if (w.view.ops->prepare)
 		return w.view.ops->prepare(&w.view, w.at, off, len, err);
 	if (w.view.ops->size)
 		return 0;
-	r = file_box(&w, &b, &header, err);
+	r = view_file_box(&w, &b, &header, err);
 	if (r < 0)
 		return r;
 	if (off + len <= header.total)
@@ -351,17 +353,17 @@ static int files_prepare(struct files *files, uint64_t node, uint64_t off,
 				  err);
 }
 
-static int files_map(const struct files *files, uint64_t node, uint64_t off,
-		     struct plan *plan, struct error *err)
+static int tensor_files_map(const struct files *files, uint64_t node,
+			    uint64_t off, struct plan *plan, struct error *err)
 {
 	struct npy_header header;
 	struct view_node w;
 	struct box b;
-	int r = file_resolve(files, node, &w, err);
+	int r = view_file_resolve(files, node, &w, err);
 
 	if (r < 0)
 		return r;
-	if (is_document(&w)) {
+	if (view_node_is_document(&w)) {
 		plan_chunk(plan, &w.view.tensor->views->documents,
 			   tensor_document_chunk(&w.view, w.at), off,
 			   plan->want - plan->have);
@@ -369,7 +371,7 @@ static int files_map(const struct files *files, uint64_t node, uint64_t off,
 	}
 	if (w.view.ops->map)
 		return w.view.ops->map(&w.view, w.at, off, plan, err);
-	r = file_box(&w, &b, &header, err);
+	r = view_file_box(&w, &b, &header, err);
 	if (r < 0)
 		return r;
 	if (off < header.total)
@@ -379,21 +381,21 @@ static int files_map(const struct files *files, uint64_t node, uint64_t off,
 	return tensor_map_box(w.view.tensor, &b, off - header.total, plan, err);
 }
 
-static unsigned files_reversed(const struct files *files, uint64_t node,
-			       uint64_t *from)
+static unsigned tensor_files_reversed(const struct files *files, uint64_t node,
+				      uint64_t *from)
 {
 	struct npy_header header;
 	struct view_node w;
 	struct box b;
 
-	if (file_resolve(files, node, &w, NULL) < 0 || !w.view.ops->reversed ||
-	    file_box(&w, &b, &header, NULL) < 0)
+	if (view_file_resolve(files, node, &w, NULL) < 0 ||
+	    !w.view.ops->reversed || view_file_box(&w, &b, &header, NULL) < 0)
 		return 0;
 	*from = header.total;
 	return w.view.ops->reversed(&w.view);
 }
 
-static void files_free(struct files *files)
+static void tensor_files_free(struct files *files)
 {
 	struct tensor_files *f = (struct tensor_files *)files;
 
@@ -403,24 +405,24 @@ static void files_free(struct files *files)
 }
 
 const struct files_ops tensor_files_ops = {
-	.count = files_count,
-	.endless = files_endless,
+	.count = tensor_files_count,
+	.endless = tensor_files_endless,
 	.why_not = view_node_why_not,
-	.child = files_child,
-	.name = files_name,
-	.name_of = files_name_of,
-	.find = files_find,
-	.skip = files_skip,
-	.parent = files_parent,
-	.attr_is_slow = files_attr_is_slow,
-	.attr = files_attr,
-	.hold = files_hold,
-	.sample = files_sample,
-	.sample_node = files_sample_node,
-	.prepare = files_prepare,
-	.map = files_map,
-	.reversed = files_reversed,
+	.child = tensor_files_child,
+	.name = tensor_files_name,
+	.name_of = tensor_files_name_of,
+	.find = tensor_files_find,
+	.skip = tensor_files_skip,
+	.parent = tensor_files_parent,
+	.attr_is_slow = tensor_files_attr_is_slow,
+	.attr = tensor_files_attr,
+	.hold = tensor_files_hold,
+	.sample = tensor_files_sample,
+	.sample_node = tensor_files_sample_node,
+	.prepare = tensor_files_prepare,
+	.map = tensor_files_map,
+	.reversed = tensor_files_reversed,
 	.xattr = view_node_xattr,
 	.xattr_keys = view_node_xattr_keys,
-	.free = files_free,
+	.free = tensor_files_free,
 };

@@ -31,7 +31,8 @@ static bool classes_npy_fits(struct tensor *t, unsigned axes)
 	return classes_fits(t, axes) && view_images.fits(t, axes);
 }
 
-static const struct class_index *index_of(const struct tensor *t, int *why)
+static const struct class_index *classes_index_or_warn(const struct tensor *t,
+						       int *why)
 {
 	const struct class_index *x;
 	struct error err = {0};
@@ -45,8 +46,8 @@ static const struct class_index *index_of(const struct tensor *t, int *why)
 
 /* ---- what is in a class -------------------------------------------------------- */
 
-static bool view_called(const struct tensor_files *f, const char *top,
-			struct view *out)
+static bool tensor_files_view(const struct tensor_files *f, const char *top,
+			      struct view *out)
 {
 	for (unsigned k = 0; k < f->n; k++)
 		if (!strcmp(view_table[f->row[k]]->top, top)) {
@@ -61,12 +62,12 @@ static bool listed_view(const struct tensor_files *f,
 			const struct view_node *dir, struct view *out)
 {
 	return (dir->view.ops == &view_classes &&
-		view_called(f, view_images.top, out)) ||
-	       view_called(f, view_samples.top, out);
+		tensor_files_view(f, view_images.top, out)) ||
+	       tensor_files_view(f, view_samples.top, out);
 }
 
-static int row_find(const struct view *v, const struct class_index *x,
-		    const char *name, uint64_t *row)
+static int class_row_find(const struct view *v, const struct class_index *x,
+			  const char *name, uint64_t *row)
 {
 	if (view_take_number(&name, view_width(x->samples - 1), row) < 0 ||
 	    *row >= x->samples || strcmp(name, view_samples_suffix(v)) != 0)
@@ -74,13 +75,13 @@ static int row_find(const struct view *v, const struct class_index *x,
 	return 0;
 }
 
-static uint64_t dirs_count(const struct tensor_files *f,
-			   const struct view_node *dir)
+static uint64_t class_dirs_count(const struct tensor_files *f,
+				 const struct view_node *dir)
 {
 	const struct class_index *x;
 	int r;
 
-	x = index_of(f->tensor, &r);
+	x = classes_index_or_warn(f->tensor, &r);
 	if (!x)
 		return 1; /* whose name is the error */
 	if (!dir->depth)
@@ -90,8 +91,9 @@ static uint64_t dirs_count(const struct tensor_files *f,
 		       : 0;
 }
 
-static int class_entry(const struct view_node *dir, const struct class_index *x,
-		       uint64_t i, uint64_t *node, char *buf, size_t n)
+static int class_dirs_class(const struct view_node *dir,
+			    const struct class_index *x, uint64_t i,
+			    uint64_t *node, char *buf, size_t n)
 {
 	if (i >= x->n)
 		return -ENOENT;
@@ -101,8 +103,9 @@ static int class_entry(const struct view_node *dir, const struct class_index *x,
 	return 0;
 }
 
-static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
-		      uint64_t i, uint64_t *node, char *buf, size_t n)
+static int class_dirs_entry(const struct tensor_files *f,
+			    const struct view_node *dir, uint64_t i,
+			    uint64_t *node, char *buf, size_t n)
 {
 	const struct class_index *x;
 	struct view v;
@@ -110,11 +113,11 @@ static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
 	int r;
 
 	*node = 0;
-	x = index_of(f->tensor, &r);
+	x = classes_index_or_warn(f->tensor, &r);
 	if (!x)
 		return r;
 	if (!dir->depth)
-		return class_entry(dir, x, i, node, buf, n);
+		return class_dirs_class(dir, x, i, node, buf, n);
 	if (dir->at[0] >= x->n || !listed_view(f, dir, &v) ||
 	    i >= x->start[dir->at[0] + 1] - x->start[dir->at[0]])
 		return -ENOENT;
@@ -127,8 +130,9 @@ static int dirs_entry(const struct tensor_files *f, const struct view_node *dir,
 	return 0;
 }
 
-static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
-		     const char *name, uint64_t *node)
+static int class_dirs_find(const struct tensor_files *f,
+			   const struct view_node *dir, const char *name,
+			   uint64_t *node)
 {
 	const char *const tops[] = {view_images.top, view_samples.top};
 	const struct class_index *x;
@@ -137,7 +141,7 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 	struct view v;
 	int r;
 
-	x = index_of(f->tensor, &r);
+	x = classes_index_or_warn(f->tensor, &r);
 	if (!x)
 		return r;
 	if (!dir->depth) {
@@ -148,8 +152,8 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 		return r;
 	}
 	for (unsigned i = 0; i < 2; i++)
-		if (view_called(f, tops[i], &v) &&
-		    row_find(&v, x, name, &row) == 0 &&
+		if (tensor_files_view(f, tops[i], &v) &&
+		    class_row_find(&v, x, name, &row) == 0 &&
 		    x->of[row] == dir->at[0]) {
 			*node = view_entry_node(&v, row);
 			return 0;
@@ -157,13 +161,13 @@ static int dirs_find(const struct tensor_files *f, const struct view_node *dir,
 	return -ENOENT;
 }
 
-static int dirs_parent(const struct tensor_files *f,
-		       const struct view_node *entry, uint64_t *dir)
+static int class_dirs_parent(const struct tensor_files *f,
+			     const struct view_node *entry, uint64_t *dir)
 {
 	const struct class_index *x;
 	int r;
 
-	x = index_of(f->tensor, &r);
+	x = classes_index_or_warn(f->tensor, &r);
 	if (!x)
 		return r;
 	if (entry->depth != 1 || entry->at[0] >= x->n)
@@ -172,15 +176,15 @@ static int dirs_parent(const struct tensor_files *f,
 	return 0;
 }
 
-static int dirs_name(const struct tensor_files *f,
-		     const struct view_node *entry, char *buf, size_t n)
+static int class_dirs_name(const struct tensor_files *f,
+			   const struct view_node *entry, char *buf, size_t n)
 {
 	const struct class_index *x;
 	uint64_t node;
 	int r;
 
-	x = index_of(f->tensor, &r);
-	return x ? class_entry(entry, x, entry->at[0], &node, buf, n) : r;
+	x = classes_index_or_warn(f->tensor, &r);
+	return x ? class_dirs_class(entry, x, entry->at[0], &node, buf, n) : r;
 }
 
 /* Numbers of classes; below them are other views' files. */
@@ -192,11 +196,11 @@ static uint64_t classes_numbers(const struct view *v, unsigned level)
 }
 
 static const struct view_dirs classes_dirs = {
-	.count = dirs_count,
-	.entry = dirs_entry,
-	.find = dirs_find,
-	.parent = dirs_parent,
-	.name = dirs_name,
+	.count = class_dirs_count,
+	.entry = class_dirs_entry,
+	.find = class_dirs_find,
+	.parent = class_dirs_parent,
+	.name = class_dirs_name,
 };
 const struct view_ops view_classes = {
 	.name = "classes",

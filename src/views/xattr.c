@@ -13,17 +13,13 @@
 #include "base/json.h"
 
 /* The box of a file (or of the whole tensor), and axes its shape lacks. */
-static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
-		    unsigned *drop)
+static int xattr_box(const struct tensor_files *f, uint64_t node, struct box *b,
+		     unsigned *drop)
 {
-	const struct tensor *t = f->tensor;
 	struct view_node w;
 
 	*drop = 0;
-	for (unsigned i = 0; i < t->rank; i++) {
-		b->start[i] = 0;
-		b->count[i] = t->shape[i];
-	}
+	tensor_whole_box(f->tensor, b);
 	if (node == 0)
 		return 0;
 	if (view_node_resolve(f, node, &w) < 0)
@@ -36,7 +32,7 @@ static int node_box(const struct tensor_files *f, uint64_t node, struct box *b,
 }
 
 /* Of a file, or else of the tensor. */
-static void shape_value(const struct tensor_files *f, uint64_t node,
+static void xattr_shape(const struct tensor_files *f, uint64_t node,
 			const struct box *b, unsigned drop, char *buf, size_t n)
 {
 	uint64_t shape[RANK_MAX];
@@ -52,7 +48,7 @@ static void shape_value(const struct tensor_files *f, uint64_t node,
 				 n);
 }
 
-static int storage_value(struct tensor *t, const struct box *b, const char *key,
+static int xattr_storage(struct tensor *t, const struct box *b, const char *key,
 			 char *buf, size_t n)
 {
 	const struct layout *l;
@@ -80,7 +76,7 @@ static int storage_value(struct tensor *t, const struct box *b, const char *key,
 }
 
 /* The flag that all rows of the box agree on, or "mixed". */
-static int flag_value(struct tensor *t, const struct box *b, struct pinner *p,
+static int xattr_flag(struct tensor *t, const struct box *b, struct pinner *p,
 		      char *buf, size_t n)
 {
 	struct error err = {0};
@@ -94,18 +90,19 @@ static int flag_value(struct tensor *t, const struct box *b, struct pinner *p,
 }
 
 /* A value that fits into `buf`. */
-static int short_value(const struct tensor_files *f, uint64_t node,
-		       const char *key, struct pinner *p, char *buf, size_t n)
+static int xattr_short_value(const struct tensor_files *f, uint64_t node,
+			     const char *key, struct pinner *p, char *buf,
+			     size_t n)
 {
 	struct tensor *t = f->tensor;
 	struct box b;
 	unsigned drop;
-	int r = node_box(f, node, &b, &drop);
+	int r = xattr_box(f, node, &b, &drop);
 
 	if (r < 0)
 		return r;
 	if (!strcmp(key, "shape"))
-		shape_value(f, node, &b, drop, buf, n);
+		xattr_shape(f, node, &b, drop, buf, n);
 	else if (!strcmp(key, "dtype"))
 		dtype_descr(&t->dtype, buf, n);
 	else if (!strcmp(key, "error") && (t->why_not || tensor_undecoded(t)))
@@ -113,16 +110,16 @@ static int short_value(const struct tensor_files *f, uint64_t node,
 	else if (t->why_not)
 		return -ENODATA;
 	else if (!strcmp(key, "flag"))
-		return flag_value(t, &b, p, buf, n);
+		return xattr_flag(t, &b, p, buf, n);
 	else if (!strcmp(key, "source") || !strcmp(key, "chunks") ||
 		 !strcmp(key, "filters"))
-		return storage_value(t, &b, key, buf, n);
+		return xattr_storage(t, &b, key, buf, n);
 	else
 		return -ENODATA;
 	return 0;
 }
 
-static ssize_t deliver(const char *value, char *buf, size_t n)
+static ssize_t xattr_deliver(const char *value, char *buf, size_t n)
 {
 	size_t len = strlen(value);
 
@@ -137,7 +134,7 @@ static ssize_t deliver(const char *value, char *buf, size_t n)
 }
 
 /* A value has at most 64 KiB: what is long in it is left to info.json. */
-static char *shorten(const char *text)
+static char *xattr_shorten(const char *text)
 {
 	json_t *o = json_loads(text, JSON_ALLOW_NUL, NULL), *v;
 	const char *key;
@@ -174,20 +171,20 @@ ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 		if (attributes && strlen(attributes) > XATTR_SIZE_MAX) {
 			char *all = attributes;
 
-			attributes = shorten(all);
+			attributes = xattr_shorten(all);
 			free(all);
 		}
-		return attributes ? deliver(attributes, buf, n) : -EIO;
+		return attributes ? xattr_deliver(attributes, buf, n) : -EIO;
 	}
 	if (t->descr && !strcmp(key, "dtype"))
-		return deliver(t->descr, buf, n);
+		return xattr_deliver(t->descr, buf, n);
 	if (!strcmp(key, "left_out"))
 		return view_node_resolve(f, node, &w) == 0 &&
 				       w.view.ops->left_out
 			       ? w.view.ops->left_out(&w.view, w.at, p, buf, n)
 			       : -ENODATA;
-	r = short_value(f, node, key, p, value, sizeof value);
-	return r < 0 ? r : deliver(value, buf, n);
+	r = xattr_short_value(f, node, key, p, value, sizeof value);
+	return r < 0 ? r : xattr_deliver(value, buf, n);
 }
 
 bool view_node_why_not(const struct files *files, uint64_t dir,
@@ -228,7 +225,7 @@ const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 	unsigned drop, row = 0;
 	int64_t p = -1;
 
-	if (!t->why_not && !node_box(f, node, &b, &drop))
+	if (!t->why_not && !xattr_box(f, node, &b, &drop))
 		p = tensor_part_of(t, &b);
 	if (p >= 0)
 		l = atomic_load(&t->parts[p].layout);
