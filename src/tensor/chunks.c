@@ -125,7 +125,7 @@ static int tensor_locate_chunked(const struct tensor *t, const struct layout *l,
 	return 0;
 }
 
-/* A piece of contiguous data. */
+/* Describe a chunk of contiguous data: all of it, or one piece. */
 static void tensor_locate_linear(const struct layout *l, uint64_t index,
 				 struct chunk *c)
 {
@@ -163,7 +163,8 @@ static int tensor_set_locate(const struct chunk_set *s, uint64_t index,
 	if (l->kind == LAYOUT_CHUNKED && !l->by_library) {
 		int r = tensor_locate_chunked(t, l, index, segment, c, err);
 
-		/* In several files that are one: it is read, not mapped. */
+		/* A chunk that crosses from one of several joined files to the next is
+		 * read, not mapped. */
 		if (!r && l->joined && c->state == CHUNK_STORED &&
 		    !handles_in_one(t->handles, &c->file, &c->pos, c->stored))
 			c->state = CHUNK_FETCH;
@@ -179,7 +180,7 @@ static int tensor_set_locate(const struct chunk_set *s, uint64_t index,
 	return 0;
 }
 
-/* Stored bytes [from, from + n) of data that is spread over files. */
+/* Read stored bytes [from, from + n) of contiguous data that is spread over files. */
 static int tensor_read_stretches(struct tensor *t, const struct layout *l,
 				 uint64_t from, unsigned char *out, uint64_t n,
 				 struct error *err)
@@ -204,7 +205,7 @@ static int tensor_read_stretches(struct tensor *t, const struct layout *l,
 	return n ? error_set(err, -EIO, "%s: its files end early", t->name) : 0;
 }
 
-/* Stored bytes first, then recode them. */
+/* Read the stored bytes of a chunk, then recode them into `b`. */
 static int tensor_fetch_recoded(struct tensor *t, uint64_t index,
 				const struct layout *l, struct buf *b,
 				struct error *err)
@@ -229,7 +230,7 @@ static int tensor_fetch_recoded(struct tensor *t, uint64_t index,
 	return r;
 }
 
-/* A chunk of which each file has some. */
+/* Load a chunk whose stored bytes are spread over several joined files. */
 static int tensor_fetch_spread(struct chunk_set *s, uint64_t index,
 			       _Atomic uint64_t *gauge, struct buf **out,
 			       struct error *err)
@@ -318,7 +319,8 @@ static bool tensor_set_next(const struct chunk_set *s, uint64_t index,
 	return true;
 }
 
-/* What its source makes: slow, and the more worth keeping. */
+/* Write what decides the bytes of a chunk that the source makes.  Such chunks are slow
+ * to make, so they are worth keeping between mounts. */
 static bool tensor_set_origin(const struct chunk_set *s, uint64_t index,
 			      const struct chunk *c, char *text, size_t n)
 {
@@ -329,13 +331,14 @@ static bool tensor_set_origin(const struct chunk_set *s, uint64_t index,
 	FILE *out;
 	bool said;
 
-	/* (A key has the identity of one file, and a joined row has several.) */
+	/* A key identifies one file, so joined files cannot have one. */
 	if (!l || !l->by_library || l->joined || l->file == UINT32_MAX ||
 	    !t->ops->origin || !dtype_is_binary(d) ||
 	    (d->kind == DTYPE_STRUCT && !t->descr))
 		return false;
 	part = &t->parts[chunk_index_part(index)];
-	text[n - 1] = '\0'; /* none is written where there is no room */
+	/* fmemopen writes no NUL when the text fills its buffer */
+	text[n - 1] = '\0';
 	out = fmemopen(text, n - 1, "w");
 	if (!out)
 		return false;
@@ -351,14 +354,15 @@ static bool tensor_set_origin(const struct chunk_set *s, uint64_t index,
 		d->kind == DTYPE_STRUCT ? t->descr : "", strlen(t->name),
 		t->name, strlen(part->dataset), part->dataset);
 	said = t->ops->origin(t, chunk_index_part(index), out);
-	/* What did not fit is an error of the stream. */
+	/* fclose fails if the text did not fit. */
 	return fclose(out) == 0 && said;
 }
 
-/* Of a larger grid it is not found out whether a chunk needs the filter. */
+/* Grids of more chunks than this are not searched for chunks that need the filter. */
 #define PLACES_MAX (UINT64_C(1) << 20)
 
-/* Was any chunk stored with a filter that we lack?  True when that is not known. */
+/* Was any chunk stored with a filter that is missing here?  Return true when that
+ * cannot be found out. */
 static bool tensor_needs_filter(struct tensor *t)
 {
 	const struct layout *l =

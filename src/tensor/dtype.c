@@ -10,14 +10,14 @@
 #include "base/number.h"
 
 /*
- * The spelling is that of np.save: a structure is the Python list that its
- * dtype.descr prints, padding shown as nameless voids, names as Python's repr
- * shows them.  What NumPy has no word for is spelled all the same (it ends in
- * front of people): members that overlap, or two of one name, which HDF5 does
- * not let anybody write, give a text that NumPy refuses.
+ * The spelling is that of np.save: a structure is the Python list that its dtype.descr
+ * prints, padding shown as nameless voids, names as Python's repr shows them.  Types
+ * that NumPy cannot express get a spelling too, because people read it: members that
+ * overlap, or two members of one name, which HDF5 does not let anybody write, give a
+ * text that NumPy refuses.
  */
 
-/* snprintf that remembers where it is and whether it still fits. */
+/* A buffer that text is appended to; `used` counts on when the text no longer fits. */
 struct text_out {
 	char *at;
 	size_t used, room;
@@ -54,7 +54,8 @@ void dtype_shape_text(const uint64_t *shape, unsigned rank, char *buf, size_t n)
 
 /* ---- names as Python writes them ----------------------------------------- */
 
-/* The character at `s`, and its bytes; 0 bytes when it is not UTF-8. */
+/* Return the character at `s` and set *len to its bytes; *len is 0 when it is not
+ * UTF-8. */
 static uint32_t utf8_read(const unsigned char *s, unsigned *len)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -79,9 +80,9 @@ static uint32_t utf8_read(const unsigned char *s, unsigned *len)
 }
 
 /*
- * Python escapes what Unicode calls control, format, private, or space.  It
- * also escapes what is not assigned yet, which each version of Python sees
- * differently; these are left as they are, and mean the same.
+ * Python escapes what Unicode calls control, format, private, or space.  It also
+ * escapes characters that are not assigned yet, which differ between versions of
+ * Python; these are left as they are, and mean the same.
  */
 static bool character_is_printable(uint32_t c)
 {
@@ -123,7 +124,8 @@ static void dtype_print_character(struct text_out *o, uint32_t c,
 		dtype_print(o, "\\U%08x", (unsigned)c);
 }
 
-/* repr(): bytes that are not UTF-8 as os.fsdecode has them, U+DC80 and up. */
+/* Print as Python's repr() does.  Bytes that are not UTF-8 become U+DC80 and up, as
+ * os.fsdecode makes them. */
 static void dtype_print_repr(struct text_out *o, const char *s)
 {
 	char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
@@ -145,8 +147,8 @@ static void dtype_print_repr(struct text_out *o, const char *s)
 /* ---- spelling ------------------------------------------------------------ */
 
 static const struct {
-	char letter;      /* NumPy's; 0: it has none */
-	const char *name; /* of numbers: what stands before the bits */
+	char letter;      /* NumPy's letter; 0: NumPy has none */
+	const char *name; /* of numbers: the name before the number of bits */
 	bool has_order;
 } kinds[] = {
 	[DTYPE_INT] = {'i', "int", true},

@@ -10,16 +10,16 @@
 #include "base/intern.h"
 #include "base/number.h"
 
-/* Bytes of one element, at most: what the rest of the program counts in 32 bits, and
- * HDF5's own types do. */
+/* Largest element in bytes: the rest of the program counts them in 32 bits, as HDF5's
+ * own types do. */
 #define SIZE_MOST (UINT32_C(1) << 30)
 
 /* NumPy's longdouble is the C compiler's: that of x86 has 64 bits of mantissa, in 16
  * bytes. */
 #define HAVE_X87 (LDBL_MANT_DIG == 64)
 
-/* Names and single letters, which have the order of the machine that wrote them:
- * numpy.dtype(NAME), as NumPy 1.24 has them on 64-bit Linux. */
+/* Names and single letters, which mean the byte order of the machine that wrote them,
+ * as numpy.dtype(NAME) of NumPy 1.24 knows them on 64-bit Linux. */
 static const struct {
 	const char *name;
 	char kind;
@@ -62,7 +62,8 @@ static const struct {
 static const struct {
 	char letter;
 	enum dtype_kind kind;
-	const char *sizes; /* one character each, '@' + size; NULL: any */
+	/* sizes in bytes, each as the character '@' + size; NULL: any */
+	const char *sizes;
 } kinds[] = {
 	{'b', DTYPE_BOOL, "A"},      {'i', DTYPE_INT, "ABDH"},
 	{'u', DTYPE_UINT, "ABDH"},   {'f', DTYPE_FLOAT, "BDHP"},
@@ -127,8 +128,8 @@ static int dtype_set_sized(const char *text, char letter, uint64_t size,
 	return dtype_refuse(text, letter, err);
 }
 
-/* Letter and size, "f4".  A letter alone is in `names`, but for S and V, which then
- * have no size, and types that there are not. */
+/* Parse a letter and a size, "f4".  A letter alone is in `names`, except S and V, which
+ * have no size then, and letters of types that are not supported. */
 static int dtype_parse_sized(const char *text, const char *at, bool big,
 			     struct dtype *out, struct error *err)
 {
@@ -174,7 +175,7 @@ int dtype_parse(const char *text, struct dtype *out, struct error *err)
 
 /* ---- of files that are shown --------------------------------------------- */
 
-/* What follows "M8", "datetime64": nothing, or a unit in brackets. */
+/* Is this what may follow "M8" or "datetime64": nothing, or a unit in brackets? */
 static bool is_date_unit(const char *at)
 {
 	static const char *const units[] = {"Y",  "M",  "W",  "D",      "h",
@@ -199,7 +200,8 @@ static bool is_date_unit(const char *at)
 	return false;
 }
 
-/* Dates and times are counts of a unit.  False: it is none. */
+/* Parse a date or time type, whose elements are counts of a unit.  Return false if it
+ * is not such a type. out->text is NULL when memory ran out. */
 static bool dtype_parse_date(const char *text, struct intern *in,
 			     struct dtype *out)
 {
@@ -230,7 +232,7 @@ static bool dtype_parse_date(const char *text, struct intern *in,
 	return false;
 }
 
-/* "S", "|V0": elements without bytes. */
+/* Is this a type without bytes, such as "S" or "|V0"? */
 static bool is_empty_type(const char *at)
 {
 	return *at && strchr("SaVU", *at) && at[1 + strspn(at + 1, "0")] == 0;

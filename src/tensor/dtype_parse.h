@@ -7,17 +7,20 @@
 #include "tensor/dtype.h"
 
 /*
- * What numpy.dtype(text) is, for numbers and fixed-length bytes: "float32", "<f4",
- * "f4", "d", "bool", "S8", "V12".  No order, '=' and '|': little-endian, whatever
- * the machine.  Never a kind that has no NumPy array, never of size 0.
- * -EINVAL: a word that says no type; -ENOTSUP: a type of NumPy that HDF5 has
- * nothing for (text, dates, objects), or that has fields.  The sentence begins
+ * Parse what numpy.dtype(text) accepts, for numbers and fixed-length bytes: "float32",
+ * "<f4", "f4", "d", "bool", "S8", "V12".  Without an order, with '=' or with '|', the
+ * type is little-endian on every machine.  The result is always of a kind that NumPy
+ * has arrays of, and never of size 0.
+ *
+ * Return 0; -EINVAL for a word that names no type; -ENOTSUP for a type of NumPy that
+ * HDF5 cannot hold (text, dates, objects), or one that has fields.  The sentence begins
  * with the text and says what to do.
  */
 int dtype_parse(const char *text, struct dtype *out, struct error *err);
 /*
- * The same for the elements of a file that is shown: NumPy's dates and times, "<M8[ns]", are
- * their int64, which out->text says (kept by `in`).  -ENOTSUP says what the elements are.
+ * Parse the type of the elements of a file that is shown.  NumPy's dates and times,
+ * "<M8[ns]", are read as their int64, which out->text says; `in` owns that text.
+ * Errors are as those of dtype_parse; -ENOTSUP says what the elements are.
  */
 struct intern;
 int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,

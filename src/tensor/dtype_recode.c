@@ -15,7 +15,8 @@ static uint64_t swap_end(const struct recode_swap *s)
 	return s->offset + (uint64_t)recode_swap_width(s) * s->count;
 }
 
-/* Goes on with the last entry where it can. */
+/* Add `count` numbers of `width` bytes to swap, prolonging the last entry where
+ * possible.  Return false if there are too many entries. */
 static bool swap_add(struct recode *r, uint64_t offset, uint32_t width,
 		     uint64_t count)
 {
@@ -54,9 +55,9 @@ static bool swap_fields(const struct dtype *a, const struct dtype *b,
 }
 
 /*
- * `count` structures side by side.  Subarrays may be long, entries are few:
- * elements without a swap are all alike, elements that are one run of numbers
- * prolong one entry, and any others use up entries.
+ * Collect the swaps of `count` structures side by side.  Subarrays may be long, but
+ * entries are few: elements without a swap are all alike, elements that are one run of
+ * numbers prolong one entry, and any others use up entries.
  */
 static bool swap_structs(const struct dtype *a, const struct dtype *b,
 			 uint64_t at, uint64_t count, struct recode *r)
@@ -80,8 +81,9 @@ static bool swap_structs(const struct dtype *a, const struct dtype *b,
 	return true;
 }
 
-/* The swaps that make `b` of `count` elements of type `a` at `at`; false: too
- * many, or it takes more than swaps.  The elements lie inside r->width. */
+/* Collect the swaps that turn `count` elements of type `a` at `at` into type `b`.
+ * Return false if there are too many, or if swaps are not enough.  The elements lie
+ * inside r->width. */
 static bool swap_collect(const struct dtype *a, const struct dtype *b,
 			 uint64_t at, uint64_t count, struct recode *r)
 {
@@ -134,7 +136,8 @@ static enum recode_number recode_number_of(const struct dtype *d)
 	}
 }
 
-/* A number becomes another; HDF5 makes none an enum (our bool). */
+/* Describe the conversion of one type of number into another.  HDF5 converts no number
+ * into an enum, which is how it stores a bool. */
 static bool recode_convert(const struct dtype *a, const struct dtype *b,
 			   struct recode *r)
 {
@@ -154,13 +157,14 @@ static bool recode_convert(const struct dtype *a, const struct dtype *b,
 
 /* ---- fields -------------------------------------------------------------- */
 
-/* One more axis around those that there are; false: too many. */
+/* Add an axis around the existing ones.  Return false if there are too many. */
 static bool axis_add(struct recode *r, uint64_t count, uint64_t stride)
 {
 	struct recode_axis *a = r->naxes ? &r->axis[r->naxes - 1] : NULL;
 
 	if (a && (uint64_t)a->count * a->stride == stride) {
-		a->count *= (uint32_t)count; /* they divide r->width */
+		/* the counts divide r->width, so they fit */
+		a->count *= (uint32_t)count;
 		return true;
 	}
 	if (r->naxes == RECODE_AXES_MAX || stride > UINT32_MAX)
@@ -186,7 +190,7 @@ bool dtype_take(const struct dtype *stored, const struct dtype_field *field,
 		uint64_t n = field->dims[i], stride = field->strides[i];
 
 		if (!out->naxes && stride == piece)
-			piece *= n; /* side by side */
+			piece *= n; /* elements side by side are one piece */
 		else if (n > 1 && !axis_add(out, n, stride))
 			return false;
 	}

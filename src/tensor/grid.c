@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shape and chunk arithmetic: which bytes of which chunk, and for how long. */
+/* Shape and chunk arithmetic: which chunk holds a byte, where in it, and how many bytes
+ * follow. */
 #include "tensor/grid.h"
 
 #include <errno.h>
@@ -44,10 +45,10 @@ uint64_t box_elements(const struct box *b, unsigned rank)
 }
 
 /*
- * From the last axis outwards: where is the element in the box, in which chunk
- * and where in that, and for how long do both run on in step?  An axis that
- * starts with a chunk and is exactly as long as one lets the run continue into
- * the axis before it.
+ * Walk from the last axis outwards.  For each axis: where is the element in the box, in
+ * which chunk and where in that chunk, and for how long do box and chunk run on
+ * together?  An axis where the box starts with a chunk and is exactly as long as one
+ * lets the run continue into the axis before it.
  */
 void grid_run(const struct grid *g, const struct box *b, uint64_t off,
 	      uint64_t *chunk, uint64_t *in_chunk, uint64_t *run)
@@ -79,8 +80,9 @@ void grid_run(const struct grid *g, const struct box *b, uint64_t off,
 }
 
 /*
- * The same walk; `joined` is as above.  Once a run ends within an axis, the rows
- * are along the next one outwards that the box has more than one element of.
+ * Walk the axes as grid_run does, with the same `joined`.  Once a run ends within an
+ * axis, the rows lie along the next axis outwards of which the box has more than one
+ * element.
  */
 bool grid_find_rows(const struct grid *g, const struct box *b, uint64_t off,
 		    struct grid_rows *out)
@@ -183,7 +185,7 @@ uint64_t box_front(const struct box *b, unsigned rank, uint64_t skip,
 		   uint64_t n, struct box *out)
 {
 	uint64_t size = 1;
-	bool whole = true; /* all axes further in are taken from end to end */
+	bool whole = true; /* all axes further in are taken whole */
 
 	memset(out, 0, sizeof *out);
 	for (unsigned i = rank; i-- > 0;) {

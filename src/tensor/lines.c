@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values written one after another, and where each sample's bytes are. */
 /*
- * Strings become lines: a backslash and a newline inside one are written as \\
- * and \n, so that one line is one value.  JSON has no newline that matters and
- * stays as it is.  A sequence becomes a whole .npy file.
+ * Strings become lines: a backslash and a newline inside a string are written as \\ and
+ * \n, so that one line is one value.  Newlines in JSON never matter, so they become
+ * spaces.  A sequence becomes a whole .npy file.
  *
- * One value that cannot be had must not take its neighbours with it, so a
- * sample may have failed: its bytes are then an errno and a sentence, and bit
- * 63 of its offset says so.
+ * A value that cannot be read must not make its neighbours unreadable, so a single
+ * sample may have failed: its bytes are then an errno and a sentence, and bit 63 of its
+ * offset is set.
  */
 #include "tensor/lines.h"
 
@@ -22,7 +22,8 @@
 
 /* ---- sequences ----------------------------------------------------------- */
 
-/* False when the shape is too long for a header. */
+/* Make the header of a sequence of `n` elements.  Return false when its shape is too
+ * long. */
 static bool sequence_header(const struct sequence *s, uint64_t n,
 			    struct npy_header *out)
 {
@@ -44,7 +45,7 @@ bool sequence_size(const struct sequence *s, uint64_t n, uint64_t *size)
 	       !add_overflows(bytes, h.total, size) && *size <= INT64_MAX;
 }
 
-/* The descr of elements that are structures. */
+/* Set s->descr if the elements are structures. */
 static int sequence_descr(struct sequence *s, struct error *err)
 {
 	size_t n;
@@ -113,8 +114,8 @@ void lines_free(struct lines *l)
 	l->data = NULL;
 }
 
-/* Where `more` bytes can be written, which then count as used; NULL: nowhere,
- * and l->code says why. */
+/* Return room for `more` bytes, which then count as used; NULL without memory, with the
+ * error in l->code. */
 static unsigned char *lines_room(struct lines *l, uint64_t more)
 {
 	unsigned char *grown;
@@ -123,7 +124,7 @@ static unsigned char *lines_room(struct lines *l, uint64_t more)
 	if (add_overflows(l->used, more, &need) || need > SIZE_MAX / 4)
 		goto none;
 	if (need > l->room || !l->data) {
-		/* Large values come alone: no room to spare for another. */
+		/* A large value is usually the only one, so leave no room for others. */
 		room = more > (4 << 20) ? need : need + need / 2 + 256;
 		grown = realloc(l->data, room);
 		if (!grown)
@@ -141,7 +142,7 @@ none:
 	return NULL;
 }
 
-/* The bytes of a failed sample: why. */
+/* Replace the bytes of a failed sample by the reason. */
 static void lines_fail_sample(struct lines *l, uint64_t sample)
 {
 	size_t len = strlen(l->why.text);
@@ -159,7 +160,7 @@ static void lines_fail_sample(struct lines *l, uint64_t sample)
 	l->why.code = 0;
 }
 
-/* One value more; does the sample end with it? */
+/* Count a value, and finish its sample if this was the last value of it. */
 static void lines_end_value(struct lines *l)
 {
 	uint64_t sample = l->values / l->per_sample;
@@ -169,7 +170,8 @@ static void lines_end_value(struct lines *l)
 	if (l->why.code)
 		lines_fail_sample(l, sample);
 	else
-		l->offset[sample] &= ~FAILED; /* from before a rewind */
+		/* may be set from before a rewind */
+		l->offset[sample] &= ~FAILED;
 	l->offset[sample + 1] = l->used;
 }
 
@@ -192,7 +194,8 @@ static void lines_put_text(struct lines *l, const char *s, size_t len)
 	l->used = (size_t)(end - l->data);
 }
 
-/* Between tokens a newline is a space, and inside a string there is none. */
+/* A newline between tokens of JSON means the same as a space; inside strings there are
+ * no newlines. */
 static void lines_put_json(struct lines *l, const char *s, size_t len)
 {
 	unsigned char *to = lines_room(l, (uint64_t)len + 1);
@@ -243,7 +246,7 @@ void lines_put(struct lines *l, const char *s, size_t len)
 		return;
 	}
 	if (l->why.code)
-		; /* the sample is lost anyway */
+		; /* the sample has failed already */
 	else if (l->style == LINES_TEXT)
 		lines_put_text(l, s, len);
 	else if (l->style == LINES_JSON)
@@ -281,8 +284,8 @@ void lines_mark(const struct lines *l, struct lines_mark *mark)
 	mark->why = l->why;
 }
 
-/* What a failed sample wrote over an earlier part of itself is lost, but that
- * sample is still known to have failed. */
+/* A failed sample may have overwritten an earlier part of itself.  That part is lost,
+ * but the sample is still known to have failed. */
 void lines_rewind(struct lines *l, const struct lines_mark *mark)
 {
 	l->used = mark->used;

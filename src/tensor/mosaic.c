@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which part covers an element: tiles, and where their elements come from. */
 /*
- * A tile says: these elements of the array are those of a dataset, both counted
- * in C order.  Mostly its two sides have the same shape once axes of length 1
- * are dropped ((1, 4, 6) and (4, 6)).  Then axes correspond, and the box of the
- * source that a run comes from is found axis by axis, so that a run may go over
- * many rows.  Where shapes differ ((4, 6) and (24)) an element has a number in
- * the tile, the same on both sides, and runs follow the last axes.
+ * A tile maps elements of the array to elements of a dataset, both counted in C order.
+ * Usually its two sides have the same shape once axes of length 1 are dropped ((1, 4,
+ * 6) and (4, 6)).  Then axes correspond, and the box of the source that a run comes
+ * from is found axis by axis, so that a run may extend over many rows.  Where shapes
+ * differ ((4, 6) and (24)) an element has a number in the tile, the same on both sides,
+ * and runs follow the last axes.
  *
- * Every number of a tile comes from a file.  They are checked once, when the
- * tile is added: what is kept lies inside the array (whose elements can be
- * counted), and has as many elements on both sides.  After that no sum and no
- * product of them overflows.
+ * Every number of a tile comes from a file.  All are checked once, when the tile is
+ * added: the tile lies inside the array (whose elements can be counted), and has
+ * equally many elements on both sides.  After that no sum and no product of them
+ * overflows.
  *
- * Finding the tile at a place is mosaic_index.c.
+ * mosaic_index.c finds the tile at a place.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,8 +74,8 @@ static bool slab_is_empty(const struct slab *s, unsigned rank)
 	return false;
 }
 
-/* The simplest form of each axis, and the elements in all.  `limit`: where each
- * axis ends, or NULL. */
+/* Set `out` to the simplest form of each axis, and *elements to the number of elements.
+ * `limit` is where each axis ends, or NULL. */
 static int slab_read(const struct mosaic *m, const struct slab *s,
 		     unsigned rank, const uint64_t *limit, struct axis *out,
 		     uint64_t *elements, struct error *err)
@@ -100,7 +100,7 @@ static int slab_read(const struct mosaic *m, const struct slab *s,
 					 "mapping %u: it goes beyond the end "
 					 "of axis %u",
 					 m->added, i);
-		n = axis_extent(&a); /* no more than `end` */
+		n = axis_extent(&a); /* not more than `end`, so it fits */
 		if (a.stride == a.block)
 			a = (struct axis){a.start, n, 1, n};
 		if (mul_overflows(*elements, n, elements))
@@ -182,7 +182,7 @@ int mosaic_add(struct mosaic *m, const struct tile *t, struct error *err)
 	return 0;
 }
 
-/* Give back what growing took too much. */
+/* Give back the room that a growing array did not use. */
 static void mosaic_shrink(void **at, size_t n, size_t *room, size_t size)
 {
 	void *p = n ? realloc(*at, n * size) : NULL;
@@ -256,7 +256,7 @@ static int mosaic_misfit(struct error *err, uint64_t want, uint64_t have,
 			 (unsigned long long)have);
 }
 
-/* The source side of a tile, in a dataset of this shape. */
+/* Set `from` to the axes of the source side of a tile, in a dataset of this shape. */
 static int source_axes(const struct mosaic *m, uint32_t tile,
 		       const uint64_t *words, const struct axis *to,
 		       unsigned rank, const uint64_t *shape, struct axis *from,
@@ -286,7 +286,7 @@ static int source_axes(const struct mosaic *m, uint32_t tile,
 	return want == have ? 0 : mosaic_misfit(err, want, have, "elements");
 }
 
-/* The same shapes when axes of length 1 are dropped? */
+/* Do both sides have the same shape once axes of length 1 are dropped? */
 static bool axes_correspond(const struct axis *to, unsigned n,
 			    const struct axis *from, unsigned k)
 {
@@ -303,9 +303,9 @@ static bool axes_correspond(const struct axis *to, unsigned n,
 }
 
 /*
- * From the last axis outwards, as long as what the box has along an axis lies
- * in one block on both sides, the run goes on along the axis before it.  `p`:
- * the coordinates of the first element.
+ * Find the piece axis by axis.  From the last axis outwards, as long as the box's range
+ * of an axis lies in one block on both sides, the run continues along the axis before
+ * it.  `p` is the coordinates of the first element.
  */
 static void piece_by_axis(unsigned rank, const struct axis *to,
 			  const struct box *b, const uint64_t *p,
@@ -350,9 +350,9 @@ static void piece_by_axis(unsigned rank, const struct axis *to,
 }
 
 /*
- * By the number that an element has in the tile.  On the array's side the run
- * goes on along the axis before where box and tile are the same; in the source
- * where an axis is one block.
+ * Find the piece by the number of its first element in the tile.  On the array's side
+ * the run continues along the axis before where box and tile are the same; in the
+ * source where an axis is one block.
  */
 static void piece_by_number(unsigned rank, const struct axis *to,
 			    const struct box *b, const uint64_t *p,

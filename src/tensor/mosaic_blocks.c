@@ -17,8 +17,8 @@ static void tile_box(const struct mosaic *m, uint32_t tile, struct box *out)
 	}
 }
 
-/* Axis by axis by start, then by count: in order of the names that they have as
- * files. */
+/* Compare axis by axis, by start, then by count.  This is the order of the blocks' file
+ * names. */
 static int box_compare(const struct box *a, const struct box *b, unsigned rank)
 {
 	for (unsigned i = 0; i < rank; i++) {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which tile is at a place: a tree of bounding boxes. */
+/* Find the tile that covers a place, with a tree of bounding boxes. */
 /*
- * The tree is binary and made once, from all tiles: the tiles of a node are
- * sorted along the axis on which they spread most (in lengths of a tile) and cut
- * in two halves, until a leaf has LEAF of them.  Nodes are numbered as they are
- * visited: the left child of k is k + 1, the right one comes after all nodes of
- * the left, and because the halves follow from the number of leaves nothing but
- * a bounding box and the highest tile number is kept of a node.
+ * The tree is binary and made once, from all tiles: the tiles of a node are sorted
+ * along the axis on which they spread most (in lengths of a tile) and cut in two
+ * halves, until a leaf has LEAF of them.  Nodes are numbered in the order of visits:
+ * the left child of k is k + 1, the right one comes after all nodes of the left.
+ * Because the halves follow from the number of leaves, a node stores only a bounding
+ * box and the highest tile number below it.
  *
- * Two questions are asked.  Which is the last tile over a place?  Nodes that do
- * not hold the place, or no later tile than the one found, are left out.  Where,
- * at or behind a place, does a box meet a tile that is later than a given one?
- * Nodes that the box meets only behind the best answer so far are left out; the
- * nearer half is looked at first.  Where tiles are boxes that do not overlap,
- * both look at a few paths of the tree.
+ * The tree answers two questions.  Which is the last tile over a place?  Nodes that do
+ * not hold the place, or no later tile than the one found, are skipped.  Where, at or
+ * behind a place, does a box meet a tile that is later than a given one?  Nodes that
+ * the box meets only behind the best answer so far are skipped; the nearer half is
+ * searched first.  Where tiles are boxes that do not overlap, both searches visit a few
+ * paths of the tree.
  *
- * Depth is bounded by the 32 bits of a tile's number, so is the stack of a
- * walk, and nothing is allocated.
+ * Tile numbers have 32 bits, which bounds the depth of the tree and the stack of a
+ * walk; a walk allocates nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 #define LEAF 8
 #define DEPTH_MAX 64
 
-/* Some node, and the leaves below it. */
+/* A node, and the range of leaves below it. */
 struct leaf_range {
 	uint32_t node, first, n;
 };
@@ -42,7 +42,7 @@ static void leaf_range_halves(const struct leaf_range *s,
 				     s->n - half};
 }
 
-/* Its tiles are order[*first .. *end). */
+/* Set *first and *end: the tiles of these leaves are order[*first ..  *end). */
 static void leaf_range_tiles(const struct mosaic *m, const struct leaf_range *s,
 			     uint32_t *first, uint32_t *end)
 {
@@ -59,9 +59,10 @@ static const uint64_t *node_bounds(const struct mosaic *m, uint32_t node)
 
 /* ---- making it ----------------------------------------------------------- */
 
-/* What a node's tiles are like along one axis. */
+/* The extent of a node's tiles along one axis. */
 struct spread {
-	uint64_t begin, end, first, last; /* `first`, `last`: of the middles */
+	/* `first`, `last`: least and greatest middle of a tile */
+	uint64_t begin, end, first, last;
 	double extents;
 };
 struct tile_key {
@@ -74,7 +75,7 @@ static uint64_t axis_middle(const struct axis *a)
 	return a->start + (axis_end(a) - a->start) / 2;
 }
 
-/* Bounds and highest tile of a node; the axis to cut it along. */
+/* Set the bounds and the highest tile of a node; return the axis to cut it along. */
 static unsigned node_measure(struct mosaic *m, uint32_t node, uint32_t first,
 			     uint32_t end)
 {
@@ -122,7 +123,7 @@ static int tile_key_compare(const void *x, const void *y)
 	return a->tile < b->tile ? -1 : a->tile > b->tile;
 }
 
-/* Sort order[first .. end) along an axis. */
+/* Sort order[first .. end) by the middles of the tiles along an axis. */
 static void order_sort(struct mosaic *m, struct tile_key *keys, uint32_t first,
 		       uint32_t end, unsigned axis)
 {
@@ -217,7 +218,7 @@ static bool node_holds(const struct mosaic *m, uint32_t node, const uint64_t *p)
 	return true;
 }
 
-/* The last tile over a place, or -1. */
+/* Return the last tile over a place, or -1. */
 static int64_t find_tile(const struct mosaic *m, const uint64_t *p)
 {
 	struct leaf_range stack[DEPTH_MAX], s;
@@ -244,17 +245,18 @@ static int64_t find_tile(const struct mosaic *m, const uint64_t *p)
 	return best;
 }
 
-/* A place in a box from which on something is looked for. */
+/* A place in a box from which a search starts. */
 struct box_place {
 	const struct box *b;
 	unsigned rank;
 	uint64_t p[RANK_MAX];
-	/* A box around all that is looked at: [low, high]. */
+	/* A box around all elements that are searched: [low, high]. */
 	uint64_t low[RANK_MAX], high[RANK_MAX];
 };
 
-/* The elements before number `limit` are looked at: axes along which they do
- * not move, one along which they go on, and all of the box along the others. */
+/* Set `low` and `high` for a search of the elements before number `limit`.  Along the
+ * first axes these elements have one coordinate, along the next axis a range, and along
+ * all others the whole box. */
 static void place_limit(struct box_place *w, uint64_t limit)
 {
 	uint64_t last[RANK_MAX];
@@ -270,11 +272,11 @@ static void place_limit(struct box_place *w, uint64_t limit)
 }
 
 /*
- * The first element of the box, at the place or behind it, that is in all of
- * these axes: its number in the box, or AXIS_NONE.  Coordinates stay those of
- * the place as long as they can; the first that cannot goes to the next one
- * there is, or, where there is none, has an axis before it do so; those behind
- * begin anew.
+ * Return the number in the box of its first element, at the place or behind it, that is
+ * in all of these axes; AXIS_NONE if there is none.  Coordinates stay those of the
+ * place as long as they can.  The first that cannot moves to the next coordinate of its
+ * axis; if that is outside the box, the axis before it moves instead.  Coordinates
+ * behind it start anew.
  */
 static uint64_t place_next(const struct box_place *w, const struct axis *a)
 {
@@ -305,7 +307,8 @@ static uint64_t place_next(const struct box_place *w, const struct axis *a)
 	return number;
 }
 
-/* No tile of the node is met before this number; AXIS_NONE: none is. */
+/* Return a number in the box before which no tile of the node is met; AXIS_NONE if none
+ * is met at all. */
 static uint64_t node_next(const struct mosaic *m, uint32_t node,
 			  const struct box_place *w)
 {
@@ -326,11 +329,11 @@ static uint64_t node_next(const struct mosaic *m, uint32_t node,
 
 struct candidate {
 	struct leaf_range s;
-	uint64_t next; /* node_next */
+	uint64_t next; /* what node_next returned */
 };
 
-/* The first element before `limit` that a tile after `tile` covers, or
- * `limit`. */
+/* Return the number of the first element before `limit` that a tile after `tile`
+ * covers, or `limit`. */
 static uint64_t find_later(const struct mosaic *m, const struct box_place *w,
 			   int64_t tile, uint64_t limit)
 {
@@ -369,8 +372,8 @@ static uint64_t find_later(const struct mosaic *m, const struct box_place *w,
 	return limit;
 }
 
-/* How far the tile itself goes on: along the axes where the box lies in one of
- * its blocks, and along the next one to the end of the block. */
+/* Return how many elements the tile covers from the place on: along the axes where the
+ * box lies in one of its blocks, and along the next axis to the end of the block. */
 static uint64_t tile_run(const struct mosaic *m, uint32_t tile,
 			 const struct box_place *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the mosaic: tiles as words, and what is asked of one axis. */
+/* Inside the mosaic: tiles packed into words, and the arithmetic of one axis. */
 #ifndef TENSOR_MOSAIC_PRIVATE_H
 #define TENSOR_MOSAIC_PRIVATE_H
 
@@ -25,7 +25,8 @@ static inline uint64_t axis_end(const struct axis *a)
 {
 	return a->start + (a->count - 1) * a->stride + a->block;
 }
-/* Is coordinate `at` one of its elements: which, and how far inside a block? */
+/* Return true if coordinate `at` is an element of the axis; set *index to its number
+ * and *inside to its distance from the start of its block. */
 static inline bool axis_find(const struct axis *a, uint64_t at, uint64_t *index,
 			     uint64_t *inside)
 {
@@ -41,14 +42,15 @@ static inline bool axis_find(const struct axis *a, uint64_t at, uint64_t *index,
 	*inside = off;
 	return k < a->count && off < a->block;
 }
-/* Coordinate of element `index`, and how far inside a block that is. */
+/* Return the coordinate of element `index`; set *inside to its distance from the start
+ * of its block. */
 static inline uint64_t axis_at(const struct axis *a, uint64_t index,
 			       uint64_t *inside)
 {
 	*inside = index % a->block;
 	return a->start + index / a->block * a->stride + *inside;
 }
-/* The first of its coordinates that is not below `at`, or AXIS_NONE. */
+/* Return the first coordinate of the axis that is not below `at`, or AXIS_NONE. */
 static inline uint64_t axis_from(const struct axis *a, uint64_t at)
 {
 	uint64_t off = at - a->start, k = 0;
@@ -64,28 +66,30 @@ static inline uint64_t axis_from(const struct axis *a, uint64_t at)
 	return k + 1 < a->count ? a->start + (k + 1) * a->stride : AXIS_NONE;
 }
 
-/* A tile: two words for an axis of one block (start, block), four for others
- * (start, stride, count, block); axes of `to`, then those of `from`. */
+/* A tile: two words for an axis of one block (start, block), four for others (start,
+ * stride, count, block); first the axes of `to`, then those of `from`. */
 struct tile_head {
-	uint64_t at;      /* its first word */
-	uint64_t strided; /* bit i: axis i of `to` has four; 32 + i: `from` */
+	uint64_t at; /* index of its first word */
+	/* bit i: axis i of `to` has 4 words; 32 + i: of `from` */
+	uint64_t strided;
 	uint32_t part;
-	uint8_t rank; /* axes of `from`; 0 with `all` */
+	uint8_t rank; /* axes of `from`; 0 if `all` */
 	bool all;
 };
 
 struct mosaic {
 	unsigned rank;
 	uint32_t added; /* calls of mosaic_add */
-	bool strided;   /* some tile is no box */
+	bool strided;   /* some tile is not a box */
 	vec(struct tile_head) tiles;
 	vec(uint64_t) words;
 	/* The index: a tree over `order`, which holds the tiles' numbers. */
 	uint32_t leaves;
 	uint32_t *order;
-	uint32_t *highest; /* of each node: the highest tile number below */
-	uint64_t *bounds;  /* of each node: [begin, end) along each axis */
-	/* Tiles that are the blocks, in order. */
+	uint32_t *highest; /* for each node, the highest tile number below it */
+	uint64_t *bounds;  /* for each node, [begin, end) along each axis */
+	/* The blocks, in order, each as the number of a tile; bit i of `divided`:
+	 * blocks divide axis i. */
 	uint32_t nblocks, divided;
 	uint32_t *blocks;
 	uint64_t shape[];
@@ -108,10 +112,10 @@ static inline const uint64_t *axis_unpack(const uint64_t *w, bool strided,
 static inline const uint64_t *tile_words(const struct mosaic *m,
 					 const struct tile_head *h)
 {
-	/* Scalars have none. */
+	/* Tiles of scalars have no words. */
 	return h->at < m->words.n ? m->words.at + h->at : NULL;
 }
-/* The axes of `to`; returns where those of `from` are. */
+/* Unpack the axes of `to`; return the words of `from`. */
 static inline const uint64_t *tile_to(const struct mosaic *m, uint32_t tile,
 				      struct axis *to)
 {
@@ -130,7 +134,7 @@ static inline void tile_from(const struct mosaic *m, uint32_t tile,
 	for (unsigned i = 0; i < h->rank; i++)
 		w = axis_unpack(w, h->strided >> (32 + i) & 1, &from[i]);
 }
-/* Coordinates of element `at` (in C order) of a box. */
+/* Set `p` to the coordinates of element `at` (in C order) of a box. */
 static inline void box_at(const struct box *b, unsigned rank, uint64_t at,
 			  uint64_t *p)
 {
@@ -140,7 +144,7 @@ static inline void box_at(const struct box *b, unsigned rank, uint64_t at,
 	}
 }
 
-/* Make the tree, and the list of blocks, once all tiles are there.  -ENOMEM. */
+/* Make the tree and the list of blocks once all tiles were added.  Return 0 or -ENOMEM. */
 int mosaic_index(struct mosaic *m, struct error *err);
 int mosaic_blocks_make(struct mosaic *m, struct error *err);
 

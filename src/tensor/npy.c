@@ -36,8 +36,8 @@ static bool npy_descr_is_latin1(const struct npy_header *h)
 	return h->descr && h->descr[h->descr_len];
 }
 
-/* The first byte of `s` from `i` on that is not ASCII, or n.  Eight at once:
- * headers are made for every request. */
+/* Return the index of the first byte of `s` from `i` on that is not ASCII, or n.  It
+ * compares eight at once, because headers are made for every request. */
 static size_t skip_ascii(const char *s, size_t i, size_t n)
 {
 	uint64_t word;
@@ -52,7 +52,8 @@ static size_t skip_ascii(const char *s, size_t i, size_t n)
 	return i;
 }
 
-/* Bytes of Latin-1, or (`utf8`) of UTF-8 when there is more. */
+/* Return the bytes of `s` as Latin-1; or, if Latin-1 lacks a character, set *utf8 and
+ * return the bytes as UTF-8. */
 static size_t encoded_length(const char *s, bool *utf8)
 {
 	size_t n = strlen(s), two = 0, i = skip_ascii(s, 0, n);
@@ -66,7 +67,7 @@ static size_t encoded_length(const char *s, bool *utf8)
 	return n - two;
 }
 
-/* `n` bytes from `from` on of what descr is in Latin-1. */
+/* Write `n` bytes of `descr` as Latin-1, from byte `from` of that on. */
 static void descr_to_latin1(const char *descr, size_t from, unsigned char *out,
 			    size_t n)
 {
@@ -82,7 +83,8 @@ static void descr_to_latin1(const char *descr, size_t from, unsigned char *out,
 	}
 }
 
-/* 'fortran_order' to the spaces for growth; 0: too long. */
+/* Write the text from 'fortran_order' to the spaces for growth.  Return its bytes, or 0
+ * if it is too long. */
 static size_t npy_back_begin(unsigned rank, const uint64_t *shape, char *buf,
 			     size_t n)
 {
@@ -97,7 +99,7 @@ static size_t npy_back_begin(unsigned rank, const uint64_t *shape, char *buf,
 	return used + (size_t)sprintf(buf + used, ", }%*s", spaces, "");
 }
 
-/* Version and length; bytes. */
+/* Write magic, version, length and the beginning of the text; return the bytes. */
 static size_t npy_front_write(unsigned char *front, bool utf8, size_t text)
 {
 	size_t at = 8, head = 10, pad = 64 - (10 + text) % 64;
@@ -148,7 +150,7 @@ bool dtype_npy_header(const struct dtype *d, const char *descr, unsigned rank,
 	return true;
 }
 
-/* The description from `at` on; true when it is in the plan to its end. */
+/* Append the descr from byte `at` on to the plan.  Return true if it fits to its end. */
 static bool npy_descr_map(const struct npy_header *h, size_t at,
 			  struct plan *plan)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The structures of .npy headers. */
+/* Read the structures in .npy headers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 #include "tensor/grid.h"
 #include "tensor/npy_literal.h"
 
-/* Structures as deep as this, and of so many bytes: what the rest of the program
- * counts in 32 bits. */
+/* Deepest nesting of structures, and most bytes of one; the rest of the program counts
+ * those in 32 bits. */
 #define DEPTH_MAX 16
 #define SIZE_MOST (UINT32_C(1) << 30)
-/* Of a name, with its end. */
+/* Bytes of a name, with its NUL. */
 #define NAME_ROOM 1024
 
 struct fields {
 	struct dtype_field *at;
 	uint32_t n, room;
-	uint64_t size; /* of all so far, padding too */
+	uint64_t size; /* bytes of all fields so far, with padding */
 };
 
 static int fields_are_no_list(struct error *err)
@@ -32,7 +32,7 @@ static int fields_read_list(struct npy_text *t, struct intern *in,
 			    unsigned depth, struct dtype *out,
 			    struct error *err);
 
-/* Every byte of *out is set: fields are interned. */
+/* Read a type.  Every byte of *out is set, because fields are interned as bytes. */
 static int field_read_type(struct npy_text *t, struct intern *in,
 			   unsigned depth, struct dtype *out, struct error *err)
 {
@@ -74,7 +74,7 @@ static int field_intern_name(struct npy_text *t, struct intern *in,
 	return *out ? 0 : error_no_memory(err, "the names of fields");
 }
 
-/* 'name', or ('title', 'name'). */
+/* Read 'name', or ('title', 'name'). */
 static int field_read_name(struct npy_text *t, struct intern *in,
 			   struct dtype_field *f, struct error *err)
 {
@@ -116,7 +116,7 @@ static int field_read_dims(struct npy_text *t, struct intern *in,
 	return f->dims ? 0 : error_no_memory(err, "the shape of a field");
 }
 
-/* (name, type) or (name, type, shape). */
+/* Read (name, type) or (name, type, shape). */
 static int field_read(struct npy_text *t, struct intern *in, unsigned depth,
 		      struct dtype_field *f, struct error *err)
 {
@@ -140,7 +140,8 @@ static int field_read(struct npy_text *t, struct intern *in, unsigned depth,
 	return r;
 }
 
-/* Its place is behind those before it; padding is a place only. */
+/* Add a field; its place follows those before it.  Padding takes a place but is not a
+ * field. */
 static int fields_add(struct fields *all, struct dtype_field *f,
 		      struct error *err)
 {
@@ -176,7 +177,7 @@ static int field_name_compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names and titles are keys of one dictionary. */
+/* Names and titles must all differ, because they are keys of one dictionary. */
 static int fields_check_names(const struct fields *all, struct error *err)
 {
 	cleanup_free const char **names =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The literals of Python that headers of .npy files consist of. */
+/* Read the Python literals that headers of .npy files consist of. */
 #include "tensor/npy_literal.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "tensor/grid.h"
 
-/* Blanks, comments, ends of lines behind a backslash. */
+/* Skip blanks, comments, and newlines behind a backslash. */
 static void literal_skip_blanks(struct npy_text *t)
 {
 	while (t->at < t->end && *t->at) {
@@ -65,7 +65,7 @@ static int literal_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 }
 
-/* The base that a number's prefix says, which is passed: 0x, 0o, 0b. */
+/* Skip a prefix 0x, 0o or 0b and return its base; 10 without a prefix. */
 static int literal_read_base(struct npy_text *t)
 {
 	static const char letters[] = "xob";
@@ -81,7 +81,7 @@ static int literal_read_base(struct npy_text *t)
 	return bases[at - letters];
 }
 
-/* Digits of a base, with underscores between them. */
+/* Read digits of a base, with underscores between them. */
 static bool literal_read_digits(struct npy_text *t, int base, uint64_t *out)
 {
 	const char *from = t->at;
@@ -95,7 +95,7 @@ static bool literal_read_digits(struct npy_text *t, int base, uint64_t *out)
 		d = literal_digit(*t->at);
 		if (d >= base)
 			break;
-		/* 010 was 8 for Python 2, and is an error since. */
+		/* 010 was 8 in Python 2 and is an error in Python 3. */
 		if (base == 10 && v == 0 && t->at > from && d)
 			return false;
 		if (mul_overflows(v, (uint64_t)base, &v) ||
@@ -146,7 +146,7 @@ int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 					 "a shape has what is no size");
 		comma = npy_take(t, ',');
 	}
-	/* (3) is a number. */
+	/* (3) is a number, not a tuple. */
 	if (n == 1 && !comma)
 		return error_set(err, -EBADMSG, "a shape is no tuple");
 	*rank = n;
@@ -157,7 +157,7 @@ int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 
 struct literal_out {
 	char *at;
-	size_t n, room; /* for all but the end */
+	size_t n, room; /* bytes without the NUL */
 };
 
 static bool literal_put_byte(struct literal_out *o, unsigned char byte)
@@ -168,7 +168,7 @@ static bool literal_put_byte(struct literal_out *o, unsigned char byte)
 	return true;
 }
 
-/* As UTF-8. */
+/* Append a character as UTF-8.  U+DC80 to U+DCFF become single bytes. */
 static bool literal_put_character(struct literal_out *o, uint32_t c)
 {
 	if (c < 0x80)
@@ -210,7 +210,7 @@ static bool literal_read_hex(struct npy_text *t, unsigned digits, uint32_t *out)
 	return true;
 }
 
-/* Up to three digits. */
+/* Read up to three octal digits. */
 static bool literal_read_octal(struct npy_text *t, uint32_t *out)
 {
 	*out = 0;
@@ -220,7 +220,7 @@ static bool literal_read_octal(struct npy_text *t, uint32_t *out)
 	return true;
 }
 
-/* Behind the backslash. */
+/* Read the rest of an escape, behind the backslash. */
 static bool literal_read_escape(struct npy_text *t, struct literal_out *o)
 {
 	static const char plain[] = "\\'\"tnrabfv",
@@ -249,9 +249,9 @@ static bool literal_read_escape(struct npy_text *t, struct literal_out *o)
 	case 'U':
 		return literal_read_hex(t, 8, &c) &&
 		       literal_put_character(o, c);
-	case 'N': /* by a character's name */
+	case 'N': /* a character by its name is not supported */
 		return false;
-	default: /* none: the backslash stays */
+	default: /* not an escape: the backslash stays */
 		t->at--;
 		return literal_put_byte(o, '\\');
 	}
@@ -267,7 +267,7 @@ static bool literal_ends_here(const struct npy_text *t, char quote, size_t n)
 	return true;
 }
 
-/* One literal, between single quotes or three of them. */
+/* Read one literal, in single or triple quotes. */
 static bool literal_read_quoted(struct npy_text *t, struct literal_out *o)
 {
 	char quote = *t->at;
@@ -290,7 +290,7 @@ static bool literal_read_quoted(struct npy_text *t, struct literal_out *o)
 	return true;
 }
 
-/* Is there a literal, perhaps behind a u (which means nothing)? */
+/* Does a string literal follow?  A 'u' in front of it is skipped and means nothing. */
 static bool literal_next_is_string(struct npy_text *t)
 {
 	literal_skip_blanks(t);
@@ -306,7 +306,7 @@ bool npy_take_string(struct npy_text *t, char *out, size_t room)
 
 	if (!literal_next_is_string(t))
 		return false;
-	do /* literals side by side are one string */
+	do /* adjacent literals are one string */
 		if (!literal_read_quoted(t, &o))
 			return false;
 	while (literal_next_is_string(t));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The literals of Python that headers of .npy files consist of. */
+/* Read the Python literals that headers of .npy files consist of. */
 #ifndef TENSOR_NPY_LITERAL_H
 #define TENSOR_NPY_LITERAL_H
 
@@ -11,35 +11,38 @@
 #include "base/intern.h"
 #include "tensor/dtype.h"
 
-/* What is left of a header. */
+/* The part of a header that was not read yet. */
 struct npy_text {
 	const char *at, *end;
-	bool utf8; /* version 3; others are Latin-1 */
+	bool utf8; /* true for version 3 of .npy; the others are Latin-1 */
 };
 
-/* The next character that is no blank, when it is `c`. */
+/* Skip blanks; if the next character is `c`, skip it, too, and return true. */
 bool npy_take(struct npy_text *t, char c);
-/* The same, which stays. */
+/* Skip blanks; return true if the next character is `c`. */
 bool npy_next(struct npy_text *t, char c);
-/* Is nothing left but blanks?  Comments count as such. */
+/* Is nothing left but blanks and comments? */
 bool npy_ends(struct npy_text *t);
 bool npy_take_word(struct npy_text *t, const char *word);
-/* A whole number as Python writes it: 12, 0xc, 1_000; with the L of Python 2 or without. */
+/* Read a whole number as Python writes it: 12, 0xc, 1_000; with or without the L of
+ * Python 2. */
 bool npy_take_number(struct npy_text *t, uint64_t *out);
 /*
- * A string, escapes undone, as UTF-8; \udc80 to \udcff are the bytes that
- * os.fsencode makes of them.  False: there is none, it has a NUL or what is no
- * character, or it does not fit.
+ * Read a string and undo its escapes; the result is UTF-8, where \udc80 to \udcff are
+ * the bytes that os.fsencode makes of them.  Return false if there is no string, if it
+ * contains a NUL or an invalid character, or if it does not fit.
  */
 bool npy_take_string(struct npy_text *t, char *out, size_t room);
-/* A tuple of at most RANK_MAX sizes.  -ENOTSUP: of more. */
+/* Read a tuple of sizes.  Return 0; -EBADMSG if it is not one; -ENOTSUP for more than
+ * RANK_MAX sizes, or a negative one. */
 int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 		   struct error *err);
 /*
- * The list of a structure's fields, as dtype.descr of NumPy 1.24 has it: padding is
- * a nameless void, a name may be a tuple of title and name.  `in` keeps the fields.
- * -EBADMSG: no such list; -ENOTSUP: fields of a type that dtype_parse_stored refuses,
- * without bytes, or too many or too deep.
+ * Read the list of a structure's fields, as dtype.descr of NumPy 1.24 spells it:
+ * padding is a nameless void, a name may be a tuple of title and name.  `in` owns the
+ * fields.  Return 0; -ENOMEM; -EBADMSG if it is not such a list; -ENOTSUP for fields of
+ * a type that dtype_parse_stored refuses, fields without bytes, and structures that are
+ * too large or too deeply nested.
  */
 int npy_take_fields(struct npy_text *t, struct intern *in, struct dtype *out,
 		    struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a .npy file says it is. */
+/* Read the header of a .npy file. */
 #include "tensor/npy_read.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 /*
  * The header is a literal of Python: {'descr': '<f4', 'fortran_order': False, 'shape':
- * (3, 4), }.  It is read as that language has it (blanks and comments anywhere, all quotes,
- * a comma at the end or not; of equal keys the last one counts).
+ * (3, 4), }.  It is read as Python does: blanks and comments anywhere, all kinds of
+ * quotes, a trailing comma or none; of equal keys the last one counts.
  */
 static int npy_damaged(struct error *err, const char *what)
 {
@@ -60,7 +60,7 @@ static int npy_read_order(struct npy_text *t, struct intern *in,
 	return 0;
 }
 
-/* What is wrong with a value is wrong with the header. */
+/* Turn an error in a value into one that says that the header is damaged. */
 static int npy_error_as_damaged(int r, struct error *err)
 {
 	static const char why[] = "a damaged .npy header: ";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An array that is longer than what is stored of it: which bytes there are. */
+/* An array that is longer than its stored data: which of its bytes exist. */
 #include "tensor/padded.h"
 
-/* Elements from `e` on that exist, where element `e`, at `at`, does: the rest of its
+/* Return how many elements exist from the one at `at` on, which does: the rest of its
  * row, and as many whole rows as follow one another without fill between them. */
 static uint64_t run_there(const struct padded *p, const uint64_t *at)
 {
@@ -17,8 +17,9 @@ static uint64_t run_there(const struct padded *p, const uint64_t *at)
 	return n;
 }
 
-/* Elements from `e` on that are fill, where `axis` is the first along which `e`, at
- * `at`, is beyond what exists: up to the end of that axis. */
+/* Return how many elements from element `e`, at `at`, on are fill.  `axis` is the first
+ * axis along which `e` is beyond the stored data; the fill goes on to the end of that
+ * axis. */
 static uint64_t run_fill(const struct padded *p, uint64_t e, const uint64_t *at,
 			 unsigned axis)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Elements in memory: what names and sizes of files depend on. */
+/* Read elements into memory, for code whose names and sizes of files depend on them. */
 #include "tensor/read.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A span that was pinned, `n` bytes. */
+/* Copy the `n` bytes of a pinned span. */
 static int span_copy(const struct tensor *t, const struct span *s,
 		     unsigned char *to, size_t n, struct error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Elements in memory: what names and sizes of files depend on. */
+/* Read elements into memory, for code whose names and sizes of files depend on them. */
 #ifndef TENSOR_READ_H
 #define TENSOR_READ_H
 
 #include "tensor/tensor.h"
 
-/* `n` bytes of box b in C order as they are served, from byte `off` of it on; all of
- * them or an error.  Blocks. */
+/* Read `n` bytes of box `b` as they are served, in C order, from byte `off` of the box
+ * on.  All of them are read, or an error is returned.  Blocks. */
 int tensor_read(struct tensor *t, const struct box *b, uint64_t off, void *to,
 		size_t n, struct pinner *p, struct error *err);
 

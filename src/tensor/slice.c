@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NumPy's basic slicing, as text. */
+/* NumPy's basic slicing, read from text. */
 #include "tensor/slice.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* What a text is read from. */
+/* The text that was not read yet. */
 struct reader {
 	const char *at, *end;
 };
@@ -18,7 +18,7 @@ static bool slice_take_character(struct reader *r, char c)
 	return true;
 }
 
-/* A whole number, if there is one; those beyond any axis become the largest. */
+/* Read a whole number, if there is one; numbers beyond any axis become the largest. */
 static bool slice_read_number(struct reader *r, int64_t *out)
 {
 	bool minus = r->at < r->end && *r->at == '-';
@@ -34,7 +34,7 @@ static bool slice_read_number(struct reader *r, int64_t *out)
 	return true;
 }
 
-/* An index of an axis of n. */
+/* Take index `i` of an axis of `n`. */
 static int slice_read_index(int64_t i, uint64_t n, struct slice_axis *a)
 {
 	int64_t size = (int64_t)n;
@@ -45,7 +45,7 @@ static int slice_read_index(int64_t i, uint64_t n, struct slice_axis *a)
 	return 0;
 }
 
-/* Where a slice begins or ends: within the axis, as PySlice_AdjustIndices has it. */
+/* Clamp a bound of a slice to the axis, as PySlice_AdjustIndices does. */
 static int64_t slice_adjust_bound(int64_t i, int64_t size, int64_t step)
 {
 	int64_t least = step < 0 ? -1 : 0, most = step < 0 ? size - 1 : size;
@@ -68,7 +68,8 @@ static void slice_set_range(int64_t start, int64_t stop, int64_t step,
 				 false};
 }
 
-/* START:STOP:STEP, any of them left out; the number before the colon was read. */
+/* Read the rest of START:STOP:STEP, any of which may be left out; START and the first
+ * colon were read. */
 static int slice_read_range(struct reader *r, bool has_start, int64_t start,
 			    uint64_t n, struct slice_axis *a)
 {
@@ -104,7 +105,8 @@ static void slice_take_axis(uint64_t n, struct slice_axis *a)
 	*a = (struct slice_axis){0, n, 1, false};
 }
 
-/* Items in the text, those that "..." stands for not counted; -EINVAL. */
+/* Return how many items the text has, "..." not counted; -EINVAL if there are none, or
+ * two "...". */
 static int slice_count_items(struct reader r)
 {
 	bool dots = false;
@@ -145,7 +147,7 @@ int slice_parse(const char *text, size_t len, unsigned rank,
 			int e = slice_read_item(&r, shape[axis],
 						&out->axis[axis]);
 
-			/* What is no expression is that first of all. */
+			/* A syntax error outranks an index beyond the end. */
 			result = e == -EINVAL || !result ? e : result;
 			axis++;
 		} else {
@@ -221,7 +223,7 @@ void slice_around(const struct slice *s, uint64_t at, uint64_t n,
 		uint64_t from = at / below, to = last / below;
 		uint64_t low = 0, high = a->count - 1, first, end;
 
-		/* Only where no index ahead of it changes it does not go round. */
+		/* The index wraps around unless all indices ahead of it stay the same. */
 		if (from / a->count == to / a->count) {
 			low = from % a->count;
 			high = to % a->count;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A tensor: parts laid over an array, each a dataset stored in its own way. */
 /*
- * A window of a view becomes extents in two steps: the mosaic says which part
- * (or which gap, which is fill value) and where in that part's dataset, and the
- * part's layout says which chunk and where in it.  Most tensors are one part and
- * have no mosaic.  A part's layout is learnt at its first use (`tensor_learn`)
- * and published with one compare-and-swap; mapping afterwards is arithmetic.
+ * A window of a view becomes extents in two steps: the mosaic says which part covers an
+ * element (or which gap, which is fill value) and where in that part's dataset, and the
+ * part's layout says which chunk holds it and where.  Most tensors have one part and no
+ * mosaic.  A part's layout is learnt at its first use (`tensor_learn`) and published
+ * with one compare-and-swap; mapping afterwards is arithmetic.
  *
- * A part may itself be a mosaic (a virtual dataset of virtual datasets): then
- * its layout has a tensor of its own, and the same questions are asked there.
+ * A part may itself be a mosaic (a virtual dataset of virtual datasets): then its
+ * layout has a tensor of its own, which is mapped in the same way.
  *
- * The chunks of all parts are one chunk set, so that the cache, prefetching
- * and `verify` see a tensor, not files; `chunks.c` has them.
+ * The chunks of all parts are one chunk set, so that the cache, prefetching and
+ * `verify` see a tensor, not files; `chunks.c` implements it.
  */
 #include "tensor/tensor.h"
 
@@ -27,7 +27,8 @@
 
 /* ---- layouts ------------------------------------------------------------- */
 
-/* missing=fill: a layout that says "never written" for a part that is gone. */
+/* For missing=fill: make a layout that says "never written", for a part whose file is
+ * missing.  Return NULL without memory. */
 static struct layout *layout_missing(struct tensor *t, const struct error *why)
 {
 	struct layout *l = calloc(1, sizeof *l);
@@ -93,7 +94,7 @@ int tensor_learn(struct tensor *t, uint32_t p, const struct layout **out,
 
 /* ---- boxes and parts ----------------------------------------------------- */
 
-/* Nothing is left to learn: windows need no preparation. */
+/* Are all layouts known, so that windows need no preparation? */
 static bool tensor_all_learnt(const struct tensor *t)
 {
 	return atomic_load(&t->learnt) == t->nparts && !atomic_load(&t->nests);
@@ -111,7 +112,7 @@ static int tensor_prepare_part(struct tensor *t, uint32_t p,
 	return tensor_prepare_box(l->nested, b, off, len, err);
 }
 
-/* A piece does not fit: into which dataset? */
+/* Put the dataset's name in front of the error of a piece that does not fit into it. */
 static int tensor_name_part(const struct tensor *t, uint32_t p, int r,
 			    struct error *err)
 {
@@ -122,8 +123,8 @@ static int tensor_name_part(const struct tensor *t, uint32_t p, int r,
 	return r;
 }
 
-/* Learn the part that a hit names and find the piece in it.  A part that is
- * missing, and filled in, has no shape: piece->run is 0 then. */
+/* Learn the part that a hit names and find the piece in it.  A missing part that is
+ * filled in has no shape; piece->run is 0 then. */
 static int tensor_find_piece(struct tensor *t, const struct box *b, uint64_t at,
 			     const struct mosaic_hit *hit,
 			     struct mosaic_piece *piece, struct error *err)
@@ -139,7 +140,8 @@ static int tensor_find_piece(struct tensor *t, const struct box *b, uint64_t at,
 	return tensor_name_part(t, hit->part, r, err);
 }
 
-/* One tile's worth of a window; *run is how many elements that was. */
+/* Prepare the elements from `at` on that one tile covers; set *run to how many these
+ * are. */
 static int tensor_prepare_tile(struct tensor *t, const struct box *b,
 			       uint64_t at, uint64_t last, uint64_t *run,
 			       struct error *err)
@@ -206,7 +208,7 @@ int tensor_find(struct tensor *t, const struct box *b, uint64_t at,
 	if (out->run)
 		*part = hit.part;
 	else
-		out->run = hit.run; /* missing, filled in */
+		out->run = hit.run; /* a missing part that is filled in */
 	return 0;
 }
 
@@ -225,7 +227,8 @@ int64_t tensor_part_of(const struct tensor *t, const struct box *b)
 
 /* ---- extents ------------------------------------------------------------- */
 
-/* Contiguous data, verbatim: `inside` bytes from its beginning. */
+/* Append contiguous data that is served as stored, from byte `inside` of it on.  Return
+ * the bytes appended. */
 static uint64_t tensor_map_linear(const struct layout *l, uint64_t inside,
 				  uint64_t run, struct plan *plan)
 {
@@ -242,7 +245,7 @@ static uint64_t tensor_map_linear(const struct layout *l, uint64_t inside,
 			 min_u64(run, s->len - inside));
 }
 
-/* One run of a part: append it; the bytes taken (0: the plan is full). */
+/* Append one run of a part.  Return the bytes appended; 0 if the plan is full. */
 static uint64_t tensor_map_run(const struct tensor *t, uint32_t p,
 			       const struct layout *l, const struct box *b,
 			       uint64_t off, struct plan *plan)
@@ -262,8 +265,8 @@ static uint64_t tensor_map_run(const struct tensor *t, uint32_t p,
 			  min_u64(run, (piece + 1) * size - inside));
 }
 
-/* Several rows of narrow runs at once, if the plan may have them and the window
- * wants as many; the bytes taken. */
+/* Append several rows of narrow runs at once, if the plan allows it and the window
+ * wants two rows or more.  Return the bytes appended; 0 if it has to go run by run. */
 static uint64_t tensor_map_rows(const struct tensor *t, uint32_t p,
 				const struct layout *l, const struct box *b,
 				uint64_t off, struct plan *plan)
@@ -286,7 +289,7 @@ static uint64_t tensor_map_rows(const struct tensor *t, uint32_t p,
 		grid_run(l->grid, b, off + at, &s->index, &s->skip, &run);
 		s->index = tensor_chunk_id(p, s->index);
 		s->len = run;
-		/* Long runs, or too many: one by one. */
+		/* Long runs are appended one by one. */
 		if (run >= PLAN_RUN)
 			return 0;
 	}
@@ -295,7 +298,7 @@ static uint64_t tensor_map_rows(const struct tensor *t, uint32_t p,
 	return plan_band(plan, set, strips, n, (uint32_t)rows.rows, rows.step);
 }
 
-/* Box `b` of part p's dataset, from byte `off` of it on, `len` bytes. */
+/* Append `len` bytes of box `b` of part p's dataset, from byte `off` of the box on. */
 static int tensor_map_part(const struct tensor *t, uint32_t p,
 			   const struct layout *l, const struct box *b,
 			   uint64_t off, uint64_t len, struct plan *plan,
@@ -304,7 +307,7 @@ static int tensor_map_part(const struct tensor *t, uint32_t p,
 	uint64_t limit = plan->want, took;
 	int r = 0;
 
-	/* The plan must not take more than this part has. */
+	/* Do not append more than this part has. */
 	if (plan->want - plan->have > len)
 		plan->want = plan->have + len;
 	if (l->kind == LAYOUT_NESTED)
@@ -333,7 +336,7 @@ static int tensor_not_prepared(const struct tensor *t, uint32_t p,
 			 (unsigned)p);
 }
 
-/* What covers element `at`, from byte `inner` of it on. */
+/* Append what covers element `at` of the box, from byte `inner` of the element on. */
 static int tensor_map_tile(const struct tensor *t, const struct box *b,
 			   uint64_t at, uint64_t inner, struct plan *plan,
 			   struct error *err)

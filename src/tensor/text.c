@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values that are no NumPy array: in C order, in segments, sliced by sample. */
+/* Values that NumPy has no array for: read in segments, in C order, and sliced by
+ * sample. */
 /*
- * A text has the size its values have, so sizes cannot be computed, only
- * counted.  Values are read in segments of at most 4096, about a MiB, whole
- * samples; a segment is a chunk that the cache keeps (lines.h has its form).
- * Kept for good is only the size of each segment once array.txt was asked for,
- * 8 bytes; it is what places a segment there.  A sample is a "slice" of one.
+ * The size of a text depends on its values, so it cannot be computed, only counted.
+ * Values are read in segments of at most 4096 values, about a MiB, whole samples; a
+ * segment is a chunk that the cache keeps (lines.h describes it).  Once array.txt was
+ * asked for, the size of each segment is kept for good, 8 bytes; it places a segment in
+ * that file.  A sample is a "slice" of a segment.
  *
- * Where parts lie one after another along the samples, no segment crosses from
- * one to the next: a sample opens one file, not its neighbours'.  Other mosaics
- * are cut evenly.
+ * Where parts lie one after another along the samples, no segment crosses from one to
+ * the next: a sample opens one file, not its neighbours'.  Other mosaics are cut
+ * evenly.
  */
 #include "tensor/text.h"
 
@@ -23,11 +24,11 @@
 #include "tensor/text_private.h"
 
 #define SEGMENT_VALUES 4096
-#define SEGMENT_UNKNOWN 512 /* values, when their size is not known */
+#define SEGMENT_UNKNOWN 512 /* values, when their size is unknown */
 #define SEGMENT_BYTES (UINT64_C(1) << 20)
-/* Sequences are read one by one by the library; these are the most at once. */
+/* Sequences in a segment if the library reads them one by one. */
 #define SEGMENT_SEQUENCES 64
-#define SEGMENTS_MAX (UINT64_C(1) << 22) /* of a text that is one file */
+#define SEGMENTS_MAX (UINT64_C(1) << 22) /* most segments of array.txt */
 
 /* ---- segments ------------------------------------------------------------ */
 
@@ -48,7 +49,7 @@ void text_segment_range(const struct text *x, uint64_t segment, uint64_t *first,
 	*n = min_u64(end - *first, x->segment_samples);
 }
 
-/* Segment of a sample, and the sample's number in it. */
+/* Set *segment to the segment of a sample, and *slice to the sample's number in it. */
 static void text_find_sample(const struct text *x, uint64_t sample,
 			     uint64_t *segment, uint32_t *slice)
 {
@@ -125,8 +126,9 @@ static const struct chunk_set_ops text_chunk_ops = {
 /* ---- making one ---------------------------------------------------------- */
 
 /*
- * Parts that lie one after another along the samples, with gaps between them,
- * are pieces; anything else would be more of them than there are parts.
+ * If parts lie one after another along the samples, perhaps with gaps between them,
+ * they are the pieces.  Any other mosaic would have more pieces than parts, so it gets
+ * none.
  */
 static int text_find_pieces(struct text *x, struct error *err)
 {
@@ -175,7 +177,7 @@ static void text_number_segments(struct text *x)
 	}
 }
 
-/* How many values a segment should have. */
+/* Return how many values a segment should have. */
 static uint64_t text_segment_values(const struct text *x)
 {
 	uint64_t bytes = x->t->text_bytes, most = SEGMENT_VALUES;
@@ -189,8 +191,8 @@ static uint64_t text_segment_values(const struct text *x)
 	return min_u64(most, SEGMENT_BYTES / bytes);
 }
 
-/* Samples, values in each, and samples in a segment: whole rows of the axes
- * that samples fix, as far as a segment goes. */
+/* Set the number of samples, of values in each, and of samples in a segment.  A segment
+ * has whole rows of the axes that samples fix, as far as it can. */
 static void text_set_shape(struct text *x, unsigned axes)
 {
 	const struct tensor *t = x->t;
@@ -273,7 +275,7 @@ int text_pin(struct text *x, uint64_t segment, struct pinner *p,
 	return p->pin(p, &e, span, err);
 }
 
-/* The table of the segments' sizes, made when it is first wanted. */
+/* Return in *out the table of the segments' sizes, made when it is first wanted. */
 static int text_bytes_table(struct text *x, _Atomic uint64_t **out,
 			    struct error *err)
 {
@@ -300,7 +302,7 @@ static int text_bytes_table(struct text *x, _Atomic uint64_t **out,
 	return 0;
 }
 
-/* Bytes of one segment; an error when one of its samples failed. */
+/* Set *size to the bytes of one segment.  Fails if one of its samples failed. */
 static int text_segment_size(struct text *x, uint64_t segment, struct pinner *p,
 			     uint64_t *size, struct error *err)
 {
@@ -421,8 +423,8 @@ int text_map_sample(const struct text *x, uint64_t sample, uint64_t off,
 	return 0;
 }
 
-/* Compare the text of one sample with what was seen so far: 1 when it is the
- * same, 0 when not. */
+/* Compare the text of one sample with that of the samples before it.  Return 1 if it is
+ * the same, 0 if not, -errno if the sample failed. */
 static int text_compare_sample(const struct buf *b, uint32_t slice, bool first,
 			       char *buf, size_t n, struct error *err)
 {
@@ -431,7 +433,7 @@ static int text_compare_sample(const struct buf *b, uint32_t slice, bool first,
 
 	if (r < 0)
 		return lines_slice_error(b, r, off, len, err);
-	len = min_u64(len ? len - 1 : 0, n - 1); /* without the newline */
+	len = min_u64(len ? len - 1 : 0, n - 1); /* leave out the newline */
 	if (first) {
 		memcpy(buf, b->data + off, len);
 		buf[len] = 0;

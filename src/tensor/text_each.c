@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All samples of a text, one after another. */
+/* Visit all samples of a text, one after another. */
 #include "tensor/text_private.h"
 
 int text_each(struct text *x, struct pinner *p,
@@ -29,7 +29,7 @@ int text_each(struct text *x, struct pinner *p,
 	return r;
 }
 
-/* Sizes that are known without the values. */
+/* Visit sizes that are known without reading the values. */
 static int text_each_length(struct text *x, struct pinner *p,
 			    int (*put)(void *ctx, uint64_t size,
 				       struct error *err),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fill a segment of a text: ask the parts for values, bear that some fail. */
+/* Fill a segment of a text with values of the parts, some of which may fail. */
 /*
- * A segment is walked in runs that lie in one part, or in a gap; a run is asked
- * for in boxes, as few as there are.  A box that fails is halved until the
- * samples that cannot be had stand alone, and only these are marked: a damaged
- * string costs its own sample, not its 4095 neighbours.  A part that is missing
- * fails as a whole, at once.  When all of a segment fails, it is an error and
- * nothing is kept.
+ * A segment is walked in runs that lie in one part, or in a gap; a run is read in as
+ * few boxes as possible.  A box that fails is halved until the unreadable samples stand
+ * alone, and only these are marked: a damaged string costs its own sample, not its 4095
+ * neighbours.  A part that is missing fails as a whole, at once.  When every sample of
+ * a segment fails, the load fails and nothing is cached.
  */
 #include "tensor/text_private.h"
 
@@ -18,19 +17,19 @@
 #include "base/log.h"
 #include "base/number.h"
 
-/* Failing runs are halved for so long: a library that hangs is not asked again
- * and again. */
+/* Failing runs are halved for this many seconds, so that a library that hangs is not
+ * called again and again. */
 #define HALVE_SECONDS 2
 
 struct filling {
 	struct text *x;
 	struct lines lines;
-	uint64_t first; /* sample of the segment */
-	uint64_t until; /* nanoseconds of the clock; no halving after this */
+	uint64_t first; /* first sample of the segment */
+	uint64_t until; /* time of clock_ns after which boxes are not halved */
 	struct error why, first_why;
 };
 
-/* missing=fill: values of a part that is not there are empty. */
+/* For missing=fill, values of a missing part are empty.  Return whether they are. */
 static bool fills_missing(struct text *x)
 {
 	if (x->t->missing != MISSING_FILL)
@@ -42,8 +41,8 @@ static bool fills_missing(struct text *x)
 	return true;
 }
 
-/* n values cannot be had, and f->why says why.  Only without memory that is the
- * end of it. */
+/* Record that `n` values cannot be read; f->why says why.  Return an error only if
+ * memory ran out. */
 static int fill_failed(struct filling *f, uint64_t n)
 {
 	if (f->why.code == -ENOMEM)
@@ -58,7 +57,7 @@ static int fill_failed(struct filling *f, uint64_t n)
 	return f->lines.code;
 }
 
-/* A value from the source. */
+/* Take a value from the source. */
 static void fill_put_value(void *ctx, const char *s, size_t len)
 {
 	struct filling *f = ctx;
@@ -82,8 +81,8 @@ static int fill_from(struct filling *f, struct tensor *t, uint32_t part,
 		     unsigned rank, const struct box *from, uint64_t skip,
 		     uint64_t n);
 
-/* Elements [skip, skip + n) of a part's box, which are the box b: ask for them.
- * Where that fails, halve them, unless they are one sample. */
+/* Read the elements of box `b` of a part's dataset.  If that fails, halve the box,
+ * unless it is one sample. */
 static int fill_box(struct filling *f, struct tensor *t, uint32_t part,
 		    unsigned rank, const struct box *b)
 {
@@ -113,7 +112,7 @@ static int fill_box(struct filling *f, struct tensor *t, uint32_t part,
 	return r < 0 ? r : fill_from(f, t, part, rank, b, n / 2, n - n / 2);
 }
 
-/* Elements [skip, skip + n) of box `from` of a part's dataset. */
+/* Read elements [skip, skip + n) of box `from` of a part's dataset. */
 static int fill_from(struct filling *f, struct tensor *t, uint32_t part,
 		     unsigned rank, const struct box *from, uint64_t skip,
 		     uint64_t n)
@@ -134,7 +133,7 @@ static int fill_from(struct filling *f, struct tensor *t, uint32_t part,
 static int fill_tensor(struct filling *f, struct tensor *t, const struct box *b,
 		       uint64_t at, uint64_t n);
 
-/* One run of a tensor: what lies in one part, or in a gap. */
+/* Read one run of a tensor, which lies in one part or in a gap; set *n to its elements. */
 static int fill_run(struct filling *f, struct tensor *t, const struct box *b,
 		    uint64_t at, uint64_t *n)
 {
@@ -164,7 +163,7 @@ static int fill_run(struct filling *f, struct tensor *t, const struct box *b,
 			 &piece.from, piece.skip, *n);
 }
 
-/* Elements [at, at + n) of box b of a tensor. */
+/* Read elements [at, at + n) of box `b` of a tensor. */
 static int fill_tensor(struct filling *f, struct tensor *t, const struct box *b,
 		       uint64_t at, uint64_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a text is made of; for text*.c only. */
+/* The inside of a text, for text*.c only. */
 #ifndef TENSOR_TEXT_PRIVATE_H
 #define TENSOR_TEXT_PRIVATE_H
 
@@ -7,9 +7,10 @@
 #include "tensor/lines.h"
 #include "tensor/text.h"
 
-/* Samples that share a part, or a gap, and are neighbours. */
+/* Neighbouring samples that share a part, or a gap. */
 struct piece {
-	uint64_t sample, segment; /* the first ones */
+	/* number of the first sample, and of the first segment */
+	uint64_t sample, segment;
 };
 
 struct text {
@@ -18,11 +19,11 @@ struct text {
 	enum lines_style style;
 	struct sequence sequence; /* RAGGED */
 	uint64_t samples, sample_values;
-	uint64_t row_samples; /* in an index of the first axis */
+	uint64_t row_samples; /* samples in one index of the first axis */
 	uint64_t segment_samples, segments;
-	vec(struct piece) pieces; /* none: all samples are one */
-	/* Once asked for: bytes of each segment, UINT64_MAX: not known; and
-	 * their sums, when all are. */
+	vec(struct piece) pieces; /* empty: all samples are one piece */
+	/* Set once array.txt was asked for: the bytes of each segment (UINT64_MAX: not
+	 * known yet), and their running sums when all are known. */
 	_Atomic(_Atomic uint64_t *) bytes;
 	_Atomic(uint64_t *) start;
 };
@@ -32,30 +33,30 @@ static inline struct text *text_of(const struct chunk_set *s)
 	return (struct text *)s;
 }
 
-/* Samples of a segment: the first one, and how many. */
+/* Set *first to the first sample of a segment, and *n to the number of its samples. */
 void text_segment_range(const struct text *x, uint64_t segment, uint64_t *first,
 			uint64_t *n);
-/* All of a tensor. */
+/* Set *b to the whole tensor. */
 void text_whole_box(const struct tensor *t, struct box *b);
 
-/* Pin a segment, all of it. */
+/* Pin a whole segment.  Blocks; the caller unpins it. */
 int text_pin(struct text *x, uint64_t segment, struct pinner *p,
 	     struct span *span, struct error *err);
 
-/* chunk_set_ops.fetch: ask for the values of a segment; text_fill.c. */
+/* Load the values of a segment, as chunk_set_ops.fetch; in text_fill.c. */
 int text_fill(struct chunk_set *s, uint64_t segment, _Atomic uint64_t *gauge,
 	      struct buf **out, struct error *err);
 
-/* Sequences; text_sequence.c.  Bytes of a sample's file, by its length in the
- * index alone. */
+/* Functions for sequences, in text_sequence.c.  Set *size to the bytes of a sample's
+ * file; only its length in the index is read. */
 int text_sequence_size(struct text *x, uint64_t sample, struct pinner *p,
 		       uint64_t *size, struct error *err);
-/* Bytes of a sample's file, by the length that the source knows without it; 1: known,
- * 0: it has to be read. */
+/* Set *size to the bytes of a sample's file, if the source knows its length without
+ * reading it.  Return 1 if so, 0 if the sample has to be read, -errno on errors. */
 int text_known_size(struct text *x, uint64_t sample, uint64_t *size,
 		    struct error *err);
-/* A sequence has n elements, as one of index and heap says: does that
- * contradict what was last said of it?  *before is then that. */
+/* One of index and heap says that a sequence has `n` elements.  Return true if the
+ * other said something else before, and set *before to that. */
 bool text_counts_differ(const struct text *x, uint64_t sample, uint64_t n,
 			uint64_t *before);
 int text_counts_error(const struct text *x, uint64_t sample, uint64_t heap,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The size of a sequence's file, without the sequence. */
+/* The size of a sequence's file, found without reading the sequence. */
 /*
- * Sources that know a length say it.  Of HDF5 the element in the file is a length and a reference to where the sequence is;
- * it is read like any other element, through the tensor's own chunks, and the
- * length says how long the .npy will be.  What this promised and what came are
- * compared, whichever was asked for first.
+ * Some sources know the length of a sequence.  In HDF5 the element in the file is a
+ * length and a reference to the sequence; it is read like any other element, through
+ * the tensor's own chunks, and the length says how long the .npy file will be.  The
+ * length promised here and the length of the sequence that is read later are compared,
+ * in whichever order the two come.
  */
 #include "tensor/text_private.h"
 
@@ -19,10 +20,10 @@
 
 #define RECORD_MAX 64
 
-/* ---- lengths of sequences, twice told ------------------------------------ */
+/* ---- the two sources of a length are compared ---------------------------- */
 
-/* The last counts that were seen, of any text: enough that those of a read in
- * progress are still there. */
+/* Counts that were seen last, of any text: enough that those of a read in progress are
+ * still there. */
 #define COUNTS 1024
 static struct {
 	pthread_mutex_t lock;
@@ -58,7 +59,7 @@ int text_counts_error(const struct text *x, uint64_t sample, uint64_t heap,
 
 /* ---- the length in the index ------------------------------------------------- */
 
-/* The element of a sample as it is stored. */
+/* Read the element of a sample as it is stored. */
 static int sequence_read_record(struct text *x, uint64_t sample,
 				struct pinner *p, unsigned char *to,
 				size_t size, struct error *err)
@@ -76,9 +77,9 @@ static int sequence_read_record(struct text *x, uint64_t sample,
 }
 
 /*
- * Elements of a sequence, by its element in the file: u32 length, address of
- * the heap, u32 number there.  Without an address there is no sequence, as
- * libhdf5 sees it (H5T_vlen_disk_isnull).
+ * Set *n to the length of a sequence, from its element in the file: u32 length, address
+ * of the heap, u32 number there.  Without an address there is no sequence, as libhdf5
+ * sees it (H5T_vlen_disk_isnull).
  */
 static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
 			  uint64_t *n, struct error *err)
