@@ -44,6 +44,8 @@ struct feed_options {
  * An entry that was left out once is left out silently by later feeds of the same scan.
  */
 struct feed;
+/* Start the threads that read the entries of `s` below `top`.  `s` and `stop` must
+ * outlive the feed, which is freed with feed_close. */
 int feed_new(struct feed **out, struct scan *s, const char *top,
 	     const struct feed_options *o, const _Atomic int *stop,
 	     struct error *err);
@@ -54,6 +56,7 @@ void feed_attr_set(struct feed_attr *a, const struct scan_entry *e,
  * after the last unit; -EINTR if *stop was set; -ENOMEM.  To be called by one thread
  * only. */
 int feed_next(struct feed *f, struct feed_unit *u, struct error *err);
+/* End the threads and free `f`, which may be NULL. */
 void feed_close(struct feed *f);
 
 #endif

@@ -33,6 +33,7 @@ bool feed_is_large(const struct feed_source *f, uint64_t entry);
 /* Read entry p->u.entry from byte p->u.at on, p->u.size bytes according to the scan, into
  * `data`.  Failures to read are recorded in `p`.  Return false if there is no memory. */
 bool feed_read(struct feed_source *f, struct feed_piece *p, void *data);
+/* Free what a piece owns, and clear it. */
 void feed_piece_free(struct feed_piece *p);
 
 #endif

@@ -70,6 +70,7 @@ struct scan_options {
  */
 int scan_new(struct scan **out, const char *top, const struct scan_options *o,
 	     const _Atomic int *stop, struct error *err);
+/* `s` may be NULL. */
 void scan_free(struct scan *s);
 /* Add a problem.  Return false if there is no memory. */
 bool scan_problem(struct scan *s, const char *path, const char *what);

@@ -7,8 +7,10 @@
 
 /* State of one thread; not to be shared. */
 struct squeeze_coder;
+/* The options must outlive the coder.  Return 0 or -ENOMEM. */
 int coder_new(struct squeeze_coder **out, const struct squeeze_options *o,
 	      struct error *err);
+/* `c` may be NULL. */
 void coder_free(struct squeeze_coder *c);
 /* Largest size in bytes of a compressed block of `n` bytes; at least `n`. */
 size_t coder_bound(const struct squeeze_options *o, size_t n);

@@ -70,6 +70,7 @@ void rest_attributes(struct rest *r, const char *path, hid_t from, hid_t to);
  * one; otherwise the reason, in `why`. */
 const char *rest_values_check(struct rest *r, const char *path, hid_t from,
 			      char *why, size_t n);
+/* Copy the elements of a dataset one by one.  The check must have passed. */
 void rest_values(struct rest *r, const char *path, hid_t from, hid_t to);
 
 #endif

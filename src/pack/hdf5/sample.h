@@ -80,6 +80,7 @@ int sample_begin(struct sample_reader *r, const struct feed_unit *u,
  * could not all be read, or the error of `take`. */
 int sample_put(struct sample_reader *r, const struct feed_unit *u,
 	       sample_take *take, void *ctx, struct error *err);
+/* Free the buffers of a reader. */
 void sample_reader_free(struct sample_reader *r);
 
 #endif

@@ -55,6 +55,7 @@ uint64_t image_codec_memory(const struct image_codec *c);
 struct image_press;
 int image_press_new(struct image_press **out, const struct image_codec *c,
 		    uint32_t block, struct error *err);
+/* `p` may be NULL. */
 void image_press_free(struct image_press *p);
 /* Compress `n` bytes to `out`, which has room for `n`.  Set *made to the number of bytes,
  * or to 0 if they are to be stored. */
@@ -108,6 +109,7 @@ int image_blocks_drain(struct image_blocks *b, struct error *err);
 /* The data of a fragment that is still queued, or NULL. */
 const unsigned char *image_blocks_find(const struct image_blocks *b,
 				       uint32_t fragment);
+/* End the threads and free `b`, which may be NULL; queued blocks are dropped. */
 void image_blocks_free(struct image_blocks *b);
 
 /* ---- the image ------------------------------------------------------------ */
@@ -193,6 +195,7 @@ struct image {
  * `what` is what could not be made. */
 int image_failed(struct image *im, int sqfs, const char *what,
 		 struct error *err);
+/* The path of an entry; "": the top. */
 const char *image_path(const struct image *im, const struct image_node *n);
 static inline uint64_t image_n_blocks(const struct image *im,
 				      const struct image_node *n)
@@ -219,7 +222,9 @@ static inline uint32_t image_next(const struct image *im, struct image_walk *w)
 int image_append(struct image *im, const void *data, size_t n,
 		 struct error *err);
 
-/* pack/squashfs/data.c */
+/* ---- pack/squashfs/data.c: the contents of files --------------------------- */
+
+/* Start the threads that compress, before any file. */
 int image_data_open(struct image *im, struct error *err);
 /* Add contents of the file im->node; `data` NULL: zeros.  image_data_small: a whole file
  * of less than a block. */
@@ -235,12 +240,15 @@ int image_same_small(struct image *im, struct image_node *n, const void *data,
  * has the same blocks; 0 if none has; -errno. */
 int image_same_blocks(struct image *im, struct image_node *n, uint64_t key,
 		      struct error *err);
+/* All files came: wait until all blocks are in the image. */
 int image_data_finish(struct image *im, struct error *err);
+/* End the threads; may be called after a failure of image_data_open. */
 void image_data_close(struct image *im);
 
 /* ---- pack/squashfs/tree.c: everything behind the data
  * ------------------------------- */
 
+/* Write it, once all files are in the image. */
 int image_tree_write(struct image *im, struct error *err);
 
 #endif

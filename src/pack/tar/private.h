@@ -24,6 +24,7 @@ void tar_index_block(struct tar_index *x, const struct squeeze_block *b,
  * index, which the caller frees. */
 int tar_index_save(struct tar_index *x, const char *path, char **where,
 		   struct error *err);
+/* End the scanner and free `x`, which may be NULL. */
 void tar_index_free(struct tar_index *x);
 
 #endif

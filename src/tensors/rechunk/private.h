@@ -59,8 +59,10 @@ struct rechunk_answer {
 	uint64_t user_block;
 	struct rest_found found;
 };
+/* What the child does.  Returns 0 or -errno. */
 typedef int rechunk_task(struct rechunk *w, const char *name,
 			 struct rechunk_answer *a, struct error *err);
+/* Run a task in a child.  Return its result, or -EBADMSG if the child died. */
 int rechunk_apart(struct rechunk *w, rechunk_task *task, const char *name,
 		  struct rechunk_answer *a, struct error *err);
 
@@ -76,7 +78,9 @@ bool rechunk_has_rest(const struct rechunk *w);
 int rechunk_look_rest(struct rechunk *w, struct error *err);
 /* Copy the user block.  To be called before any chunk is written. */
 int rechunk_put_user_block(struct rechunk *w, struct error *err);
+/* Make the file around the new chunks, with the other objects. */
 rechunk_task rechunk_make_rest;
+/* Return -ENOTSUP if objects are lost and the user did not allow that. */
 int rechunk_judge_rest(struct rechunk *w, const struct rest_found *found,
 		       struct error *err);
 /* Report what was lost, when the output has its name. */

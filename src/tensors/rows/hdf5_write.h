@@ -42,6 +42,7 @@ int write_input_read(struct write_input *in, uint64_t at, void *buf, size_t n,
 /* Check that a stream ends here.  Return -EBADMSG if it does not. */
 int write_input_end(struct write_input *in, const _Atomic int *stop,
 		    struct error *err);
+/* Close the input, unless it is standard input. */
 void write_input_close(struct write_input *in);
 
 /* ---- a part ------------------------------------------------------------------ */
