@@ -435,7 +435,7 @@ def refused_before_it_looks():
             ("x.tar", "no blocks", "--block-size=1M"),
             ("x.tar.gz", "does not match", "--comp=zstd"),
             ("x.tar.zst", "--block-size", "--block-size=1K"),
-            ("x.squashfs", "no lzf", "--comp=lzf"),
+            ("x.squashfs", "not support lzf", "--comp=lzf"),
             ("x.squashfs", "4K, 8K", "--block-size=2M"),
             ("x.tar", "no number", "--shards=2"),
             ("x-%d.squashfs", "shards are tar", "--shards=2"),

@@ -648,16 +648,16 @@ def refused_labels():
     names = sorted(made)
     good = ["%s,%d" % (n, i) for i, n in enumerate(names)]
     for words, lines in (
-            (["none for 1 of 3 samples", "'%s'" % names[1]], good[::2]),
-            (["none for 1 of 3", "one for 'a/nine'"], good[::2] + ["a/nine,2"]),
+            (["no label for 1 of 3 samples", "'%s'" % names[1]], good[::2]),
+            (["no label for 1 of 3", "a label for 'a/nine'"], good[::2] + ["a/nine,2"]),
             ("line 4: '%s' has a label already, in line 2" % names[1],
              good + [good[1]]),
-            ("line 2: 3 fields and not 2", [good[0], good[1] + ",x"]),
-            ("line 2: 1 field and not 2", [good[0], names[1]]),
+            ("line 2: 3 fields instead of 2", [good[0], good[1] + ",x"]),
+            ("line 2: 1 field instead of 2", [good[0], names[1]]),
             ("line 1: the label is empty", [names[0] + ","]),
             ("line 2: a quoted field does not end", [good[0], '"abc']),
             ("line 1: text follows a closing quote", ['"a"b,c']),
-            ("a NUL", good + ["a\0b,c"]), ("none for 3 of 3", [])):
+            ("a NUL", good + ["a\0b,c"]), ("no label for 3 of 3", [])):
         path = put(work, "l.csv", "\n".join(lines).encode())
         refused(3, words, top, "--labels=" + path)
     refused(1, "'%s/no'" % work, top, "--labels=%s/no" % work)

@@ -463,7 +463,7 @@ def arguments():
     for opts, words in ((("--block-size=5000",), "4K, 8K"),
                         (("--block-size=2K",), "4K, 8K"),
                         (("--block-size=2M",), "1M"),
-                        (("--comp=lzf",), "no lzf"),
+                        (("--comp=lzf",), "not support lzf"),
                         (("--labels=dirs",), "for tensors"),
                         (("--chunk=1",), "for tensors"),
                         (("--comp=zstd:23",), "22")):

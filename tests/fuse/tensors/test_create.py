@@ -279,7 +279,7 @@ def force_that_was_killed():
         refused(p, 1, "already exists")
         what = "%d aside, %d placed" % (aside, placed)
         equal(all_bytes(d), after if placed == 5 else before, what)
-        equal("is back" in p.stderr, placed < 5, what)
+        equal("was put back" in p.stderr, placed < 5, what)
 
 
 @case
