@@ -27,6 +27,8 @@ struct tile {
 };
 
 struct mosaic;
+/* Make a mosaic over an array of this shape, without tiles.  Return 0; -EBADMSG for too many
+ * axes or elements; -ENOMEM. */
 int mosaic_new(struct mosaic **out, unsigned rank, const uint64_t *shape,
 	       struct error *err);
 /* Lay one more tile over the existing ones: where tiles overlap, the later one wins.
@@ -37,8 +39,10 @@ int mosaic_add(struct mosaic *m, const struct tile *t, struct error *err);
 /* Build the index once all tiles were added.  The mosaic does not change afterwards, so
  * threads may share it.  Return 0 or -ENOMEM. */
 int mosaic_finish(struct mosaic *m, struct error *err);
+/* Free a mosaic, which may be NULL. */
 void mosaic_free(struct mosaic *m);
 
+/* Return the number of tiles, ignored ones not counted. */
 uint32_t mosaic_count(const struct mosaic *m);
 /* Set *out to tile `i` in the order of adding, ignored ones not counted. */
 void mosaic_tile(const struct mosaic *m, uint32_t i, struct tile *out);

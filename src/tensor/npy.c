@@ -12,15 +12,15 @@
  *	descr	'<f4', or the list of a structure's fields
  *	back	", 'fortran_order': False, 'shape': (3, 4), }", spaces, '\n'
  *
- * The dictionary's keys are sorted; spaces leave room for the first axis to grow
- * to 21 digits and then fill up to a multiple of 64 (a whole 64 when nothing is
- * missing).  The text is Latin-1 where that has all its characters (versions 1
- * and 2), else UTF-8 (version 3).
+ * The dictionary's keys are sorted.  Spaces leave room for the first axis to grow to 21
+ * digits and then fill up to a multiple of 64 bytes (a whole 64 when nothing is
+ * missing).  The text is Latin-1 if that has all its characters (versions 1 and 2),
+ * else UTF-8 (version 3).
  *
- * `descr` is UTF-8 as dtype_descr writes it, so it has characters beyond ASCII
- * only where Python prints them.  Mostly it has none, and its bytes are served
- * from where they are.  If Latin-1 has them all it gets shorter: then its last
- * byte is not at h->descr_len, and bytes are translated as they are copied.
+ * `descr` is UTF-8 as dtype_descr writes it, so it has characters beyond ASCII only
+ * where Python prints them.  Usually it has none, and its bytes are served in place.
+ * If it has some and Latin-1 has them all, the text is shorter in Latin-1: then its
+ * last byte is not at h->descr_len, and bytes are translated as they are copied.
  */
 static const char front_text[] = "{'descr': ";
 static const char back_text[] = ", 'fortran_order': False, 'shape': ";

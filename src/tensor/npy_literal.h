@@ -23,6 +23,7 @@ bool npy_take(struct npy_text *t, char c);
 bool npy_next(struct npy_text *t, char c);
 /* Is nothing left but blanks and comments? */
 bool npy_ends(struct npy_text *t);
+/* Skip blanks; if `word` follows, skip it, too, and return true. */
 bool npy_take_word(struct npy_text *t, const char *word);
 /* Read a whole number as Python writes it: 12, 0xc, 1_000; with or without the L of
  * Python 2. */

@@ -30,6 +30,7 @@ int slice_parse(const char *text, size_t len, unsigned rank,
 		const uint64_t *shape, struct slice *out);
 /* Set `shape` (room for s->rank) to the shape of the result; return its rank. */
 unsigned slice_shape(const struct slice *s, uint64_t *shape);
+/* Return the number of elements of the result. */
 uint64_t slice_elements(const struct slice *s);
 /* Find the box of the array whose element *skip is element `at` (in C order) of the
  * result; the rest of the box follows it in the result. */

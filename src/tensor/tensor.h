@@ -269,6 +269,7 @@ static inline uint64_t tensor_chunk_id(uint32_t part, uint64_t chunk)
 {
 	return (uint64_t)part << TENSOR_CHUNK_BITS | chunk;
 }
+/* Free a tensor, which may be NULL, by its source's `free` if there is one. */
 void tensor_free(struct tensor *t);
 
 /* Return the number of stored blocks: those of the mosaic if there is one, else the

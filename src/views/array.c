@@ -12,7 +12,7 @@ static bool array_fits(struct tensor *t, unsigned axes)
 static bool bin_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;
-	/* An empty file cannot be mapped: there is none. */
+	/* An empty tensor has no array.bin, because an empty file cannot be mapped. */
 	return view_is_numeric(t) && t->bytes > 0;
 }
 

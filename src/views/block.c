@@ -7,7 +7,7 @@
 #include "tensor/text.h"
 #include "views/view.h"
 
-/* The grid whose cells are the blocks; NULL: there is one block. */
+/* Return the grid whose cells are the blocks; NULL: the tensor is one block. */
 static const struct grid *block_grid(const struct tensor *t)
 {
 	const struct layout *l =
@@ -41,7 +41,7 @@ bool tensor_divides(const struct tensor *t, unsigned axis)
 			return true;
 		any = any || divides;
 	}
-	/* A name has to say something. */
+	/* If no axis is divided, the name of the only block has the first axis. */
 	return axis == 0 && !any;
 }
 
@@ -118,12 +118,12 @@ int tensor_block_flag(struct tensor *t, uint64_t block, struct pinner *p,
 
 /* ---- what a sample costs ------------------------------------------------- */
 
-/* Pieces of a sample that are looked at; the rest is like them. */
+/* Most pieces of a sample that are counted; the others are estimated from these. */
 #define PIECES_MAX 65536
-/* Parts that are opened to see how they are stored. */
+/* Most parts that are opened to see how they are stored. */
 #define PARTS_MAX 16
 
-/* The smallest box around both. */
+/* Extend `a` to the smallest box around `a` and `b`. */
 static void box_join(struct box *a, const struct box *b, unsigned rank)
 {
 	for (unsigned i = 0; i < rank; i++) {
@@ -138,12 +138,12 @@ static void box_join(struct box *a, const struct box *b, unsigned rank)
 
 struct touched {
 	uint64_t chunks, bytes; /* saturating */
-	unsigned pieces;        /* looked at */
-	unsigned opened;        /* parts, for that */
+	unsigned pieces;        /* pieces counted */
+	unsigned opened;        /* parts opened to count them */
 };
 
-/* A layout that tells how parts are stored: of one that is open, else of one of
- * the first.  NULL: none tells. */
+/* Set *out to a layout that is typical of the parts: that of a part that is open, else
+ * of one of the first parts, which is opened.  NULL: no layout is known. */
 static int typical_layout(struct tensor *t, const struct layout **out,
 			  struct touched *x, struct error *err)
 {
@@ -170,7 +170,7 @@ static int typical_layout(struct tensor *t, const struct layout **out,
 static void touched_add_mosaic(struct tensor *t, const struct box *b,
 			       struct touched *x);
 
-/* What a box of a part's dataset touches. */
+/* Add what a box of a part's dataset touches. */
 static void touched_add_box(const struct layout *l, const struct box *b,
 			    struct touched *x)
 {
@@ -188,7 +188,8 @@ static void touched_add_box(const struct layout *l, const struct box *b,
 		x->bytes = UINT64_MAX;
 }
 
-/* The rest of `total` elements is like what `at` of them touched. */
+/* Extrapolate: the first `at` elements touched what was added since `before`; assume
+ * the same rate for all `total` elements. */
 static void touched_add_rest(struct touched *x, const struct touched *before,
 			     uint64_t at, uint64_t total)
 {
@@ -202,8 +203,9 @@ static void touched_add_rest(struct touched *x, const struct touched *before,
 		x->bytes = UINT64_MAX;
 }
 
-/* Tile by tile, each counted as the box around what is taken.  A part that is not
- * open yet is taken to be stored as another is. */
+/* Add what a box of a mosaic touches, tile by tile; a tile counts as the box around the
+ * elements taken from it.  A part that is not open yet is assumed to be stored as the
+ * typical one. */
 static void touched_add_mosaic(struct tensor *t, const struct box *b,
 			       struct touched *x)
 {
@@ -245,7 +247,7 @@ static void touched_add_mosaic(struct tensor *t, const struct box *b,
 		touched_add_rest(x, &before, at, total);
 }
 
-/* The first sample that has anything in it. */
+/* Set *out to the first sample that has data. */
 static void sample_box(const struct tensor *t, unsigned axes, struct box *out)
 {
 	struct tile first;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is there room for a range of each axis that is divided? */
+/* Is a file name long enough for a range of each divided axis? */
 static bool blocks_have_names(const struct tensor *t)
 {
 	size_t n = strlen(".npy") - 1;
@@ -23,7 +23,8 @@ static bool blocks_have_names(const struct tensor *t)
 static bool blocks_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;
-	/* Parts that are no boxes have no files; an empty tensor has none. */
+	/* There is no blocks/ if some tile is not a box.  The blocks/ of an empty
+	 * tensor is empty. */
 	if (!view_is_numeric(t) || !t->rank ||
 	    (t->elements && !tensor_blocks(t)))
 		return false;
@@ -68,7 +69,7 @@ static void blocks_name(const struct view *v, unsigned level,
 		snprintf(buf + used, n - used, ".npy");
 }
 
-/* BEGIN-END of one axis. */
+/* Read BEGIN-END of one axis. */
 static int blocks_read_range(const char **s, unsigned width, uint64_t *begin,
 			     uint64_t *count)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensor.safetensors: a header in JSON, and the bytes of tensors one after another. */
+/* tensor.safetensors: a header in JSON, then the bytes of the tensors one after
+ * another. */
 
 /*
- * Source: safetensors/src/tensor.rs of huggingface/safetensors.  A number of 8 bytes is the
- * length of the header; with it, and the blanks that it ends in, the header is a multiple of
- * PAGE, so that data begins where pages do.  Tensors are sorted by type, the widest first,
- * then by name: so each is aligned as its type wants, without holes.
+ * Source: safetensors/src/tensor.rs of huggingface/safetensors.  The file begins with
+ * the length of the header, 8 bytes.  Blanks at the end of the header make length and
+ * header together a multiple of PAGE, so that data begins on a page.  Tensors are
+ * sorted by type, the widest first, then by name, so that each is aligned as its type
+ * needs, without holes.
  */
 #include "views/bundle.h"
 
@@ -25,7 +27,7 @@
 #define HEADER_MOST 100000000
 
 struct bundle_table {
-	char *header; /* with its length in front */
+	char *header; /* the length and the header; owned */
 	uint64_t head, total;
 	size_t n;
 	struct bundle_entry {
@@ -37,7 +39,7 @@ struct bundle_table {
 };
 struct bundle_item {
 	struct tensor *t;
-	const char *name; /* NULL: its own */
+	const char *name; /* NULL: its name in its source */
 };
 struct bundle {
 	_Atomic(struct bundle_table *) table;
@@ -45,12 +47,12 @@ struct bundle {
 	struct bundle_item at[];
 };
 
-/* In the order of the writer's types, which is that of their sizes. */
+/* The format's types in the order of its own writer, which sorts them by size. */
 static const struct bundle_type {
 	const char *name;
 	enum dtype_kind kind;
 	unsigned size;
-	const char *text; /* bits that stand for something else */
+	const char *text; /* how dtype.text begins for bits of this type */
 } types[] = {{"BOOL", DTYPE_BOOL, 1, NULL},
 	     {"U8", DTYPE_UINT, 1, NULL},
 	     {"I8", DTYPE_INT, 1, NULL},
@@ -70,13 +72,13 @@ static const struct bundle_type {
 	     {"U64", DTYPE_UINT, 8, NULL}};
 #define TYPES (sizeof types / sizeof *types)
 
-/* Begins what the file says of the type with this? */
+/* Does the file's description of the type begin with `text`? */
 static bool dtype_text_begins(const struct dtype *d, const char *text)
 {
 	return d->text && !strncmp(d->text, text, strlen(text));
 }
 
-/* A row of `types`, the last that fits; TYPES: there is none. */
+/* Return the row of `types` for a type, the last that fits; TYPES if there is none. */
 static unsigned bundle_type_of(const struct dtype *d)
 {
 	unsigned best = TYPES;
@@ -93,7 +95,7 @@ const char *bundle_name(const struct tensor *t)
 {
 	const char *slash = strrchr(t->name, '/');
 
-	/* Without one in front it is no path. */
+	/* a name that does not begin with a slash is not a path */
 	return slash && *t->name == '/' ? slash + 1 : t->name;
 }
 
@@ -152,7 +154,7 @@ static int bundle_compare_keys(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A name as JSON has it, quotes included; NULL: no memory. */
+/* Return a name as JSON, with quotes, which the caller frees; NULL without memory. */
 static char *bundle_key(const struct bundle_entry *e)
 {
 	json_t *name = json_text(e->name, strlen(e->name));
@@ -178,7 +180,7 @@ static int bundle_check_keys(char **names, size_t n, struct error *err)
 	return 0;
 }
 
-/* Names that differ as bytes may be one in JSON, which has no bytes. */
+/* Names that differ as bytes may be the same in JSON, which has only characters. */
 static int bundle_check_names(const struct bundle_table *x, struct error *err)
 {
 	cleanup_free char **names = calloc(x->n + 1, sizeof *names);
@@ -194,7 +196,7 @@ static int bundle_check_names(const struct bundle_table *x, struct error *err)
 	return r;
 }
 
-/* "name": {"dtype": ...}; false: no memory. */
+/* Write "name": {"dtype": ...}.  Return false without memory. */
 static bool bundle_put_entry(FILE *out, const struct bundle_entry *e,
 			     bool first)
 {
@@ -306,7 +308,7 @@ int bundle_size(struct bundle *b, uint64_t *size, struct error *err)
 
 /* ---- bytes --------------------------------------------------------------------------- */
 
-/* The last tensor that begins at or before a byte of the data. */
+/* Return the last tensor that begins at or before byte `at` of the data. */
 static size_t bundle_entry_at(const struct bundle_table *x, uint64_t at)
 {
 	struct bisect b = bisect_in(1, max_u64(x->n, 1));
@@ -363,7 +365,7 @@ int bundle_map(const struct bundle *b, uint64_t off, struct plan *plan,
 		int r;
 
 		if (off - e->begin >= e->t->bytes)
-			continue; /* without elements */
+			continue; /* it has no bytes from here on */
 		left = e->t->bytes - (off - e->begin);
 		tensor_whole_box(e->t, &box);
 		r = tensor_map_box(e->t, &box, off - e->begin, plan, err);

@@ -7,28 +7,31 @@
 
 #define BUNDLE_NAME "tensor.safetensors"
 
-/* May one be called so? */
+/* May a tensor have this name in the file? "__metadata__" is reserved. */
 bool bundle_takes_name(const char *name);
-/* What a tensor is called in its source, without the groups that it is in; borrowed. */
+/* Return a tensor's name in its source, without the groups that it is in; borrowed. */
 const char *bundle_name(const struct tensor *t);
-/* Has the format a type for it?  Numbers, complex64 and booleans, little-endian. */
+/* Can the file hold the tensor?  It can hold numbers, complex64 and booleans,
+ * little-endian. */
 bool bundle_takes(const struct tensor *t);
 
 /*
- * Header and places are worked out when they are first asked for, and kept: about 100
- * bytes a tensor.  Tensors lie in the order that Hugging Face's writer has.
+ * The header and the tensors' offsets are computed when they are first needed, and
+ * kept: about 100 bytes for each tensor.  Tensors lie in the order that Hugging Face's
+ * writer gives them.
  */
 struct bundle;
-/* Of `t`, which bundle_takes all, called `names` (NULL: as in their sources); both are
- * borrowed, one by one.  NULL: no memory. */
+/* Make a bundle of the tensors `t`, for all of which bundle_takes is true, called
+ * `names` (NULL: as in their sources).  The tensors and names are borrowed, the two
+ * arrays are copied.  Return NULL without memory. */
 struct bundle *bundle_new(struct tensor *const *t, const char *const *names,
 			  size_t n);
-/* NULL is nothing. */
+/* Free a bundle, which may be NULL. */
 void bundle_free(struct bundle *b);
-/* Bytes of the file.  -EFBIG: the header would be longer than the format allows; -EEXIST:
- * two names are the same. */
+/* Set *size to the bytes of the file.  Return 0; -EFBIG if the header would be longer
+ * than the format allows; -EEXIST if two names are the same; -ENOMEM. */
 int bundle_size(struct bundle *b, uint64_t *size, struct error *err);
-/* As in files_ops. */
+/* As prepare and map of files_ops. */
 int bundle_prepare(struct bundle *b, uint64_t off, uint64_t len,
 		   struct error *err);
 int bundle_map(const struct bundle *b, uint64_t off, struct plan *plan,

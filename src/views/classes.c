@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Labels: which class each sample is in, and which samples a class has. */
+/* Labels: the class of each sample, and the samples of each class. */
 
 /*
- * Labels are sorted, with the rows that have them; equal ones then lie side by side, and are
- * a class, its rows in order.  What two threads work out at once is published by one of
- * them.
+ * Labels are sorted together with the rows that have them.  Equal labels are then
+ * neighbours and make up a class, with its rows in order.  If two threads compute the
+ * same index at once, one of them publishes its result and the other frees its own.
  */
 #include "views/classes.h"
 
@@ -24,11 +24,11 @@
 #include "views/name.h"
 
 struct classes {
-	struct tensor *t; /* owned; NULL: of a file */
+	struct tensor *t; /* owned; NULL: labels of a file */
 	struct pinner *p;
 	char *path;
 	uint64_t samples;
-	unsigned rank; /* without the last axes of length 1; at least 1 */
+	unsigned rank; /* trailing axes of length 1 not counted; at least 1 */
 	uint64_t shape[RANK_MAX];
 	_Atomic bool used;
 	_Atomic(struct class_index *) index;
@@ -36,7 +36,8 @@ struct classes {
 
 /* ---- names ----------------------------------------------------------------- */
 
-/* A byte that a name cannot have, or that could be taken for one like that. */
+/* Must this byte be escaped?  A name cannot contain it, or it begins what looks like an
+ * escape. */
 static bool label_needs_escape(const unsigned char *s)
 {
 	return *s < ' ' || *s == 0x7f || *s == '/' ||
@@ -109,8 +110,8 @@ static int label_compare_numbers(const void *a, const void *b)
 	return label_compare_rows(x, y);
 }
 
-/* Numbers that are close together, their rows in order, are counted; false: they are not
- * such. */
+/* Sort numbers that are close together, with rows in order, by counting.  Return false
+ * if they are not like that, or without memory. */
 static bool sort_by_counting(struct class_labels *l)
 {
 	int64_t least = l->at[0].number, most = least;
@@ -176,7 +177,7 @@ static bool label_is_same(const struct class_label *a,
 	return a->text ? !strcmp(a->text, b->text) : a->number == b->number;
 }
 
-/* A class, and the first of the sorted labels that are of it. */
+/* A class, and its range in the sorted labels. */
 struct class_made {
 	char *name, *label;
 	uint64_t first, count;
@@ -229,7 +230,7 @@ static int class_index_alloc(struct class_index *x, uint64_t samples,
 		       : error_no_memory(err, "the index of labels");
 }
 
-/* Of sorted labels. */
+/* Fill the index from sorted labels. */
 static int class_index_fill(struct class_index *x, const struct class_labels *l,
 			    struct class_made *made, uint32_t n,
 			    struct error *err)
@@ -407,7 +408,8 @@ void classes_set_shape(struct classes *c, unsigned rank, const uint64_t *shape)
 	c->shape[0] = 1;
 	for (unsigned i = 0; i < rank; i++) {
 		c->shape[i] = shape[i];
-		c->samples *= shape[i]; /* no more than there are labels */
+		/* cannot overflow: there are as many labels */
+		c->samples *= shape[i];
 		if (shape[i] != 1)
 			c->rank = i + 1;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Labels that are a file: a label in each row, or a row's number and its label. */
+/* Labels in a file: each row is a label, or the number of a row and its label. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static char *label_file_trim(char *text)
 	return text;
 }
 
-/* "label", or "row,label" where no row has such a number. */
+/* Is this a header: "label", or two fields of which the first is not a number? */
 static bool label_file_is_header(char **field, size_t n)
 {
 	static const char *const words[] = {"label",  "labels", "class",
@@ -102,7 +102,8 @@ static int label_file_compare_rows(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The number that a label begins with, if blanks or a semicolon follow it. */
+/* Set *row to the number that a label begins with.  Return false if there is none, or
+ * if no blank or semicolon follows it. */
 static bool label_file_begins_with_row(const char *text, int64_t *row)
 {
 	size_t n = strspn(text, "0123456789");
@@ -121,9 +122,9 @@ static int label_file_compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Lines of "row label" or "row;label" would each be a class of their own, without a word.
- * They are told by numbers that all lines begin with, each another one; only the first may
- * be a header.
+ * Lines of "row label" or "row;label" would silently make a class of each line.  They
+ * are detected from numbers that all lines begin with, each line with another one; only
+ * the first line may be a header.
  */
 static int label_file_check_separator(const struct csv_labels *c,
 				      struct error *err)
@@ -151,7 +152,7 @@ static int label_file_check_separator(const struct csv_labels *c,
 			 from + 1, c->list.at[from].text);
 }
 
-/* Each row once, from 0 on. */
+/* Sort labels by row; each row must occur once, from 0 on. */
 static int label_file_check_rows(struct csv_labels *c, struct error *err)
 {
 	if (!c->list.n)
@@ -170,7 +171,7 @@ static int label_file_check_rows(struct csv_labels *c, struct error *err)
 	return 0;
 }
 
-/* Numbers, if all of them are written as printf would. */
+/* Make the labels numbers, if all are written as printf would write them. */
 static void label_file_find_numbers(struct csv_labels *c)
 {
 	char again[32];

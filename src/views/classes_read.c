@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All labels of a tensor: whole numbers, or lines of text. */
+/* Read all labels of a tensor: whole numbers, or lines of text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define WINDOW 65536
 
-/* A number as it is served; false: it does not fit. */
+/* Read a number from served bytes.  Return false if it does not fit into int64. */
 static bool label_read_number(const struct dtype *d, const unsigned char *p,
 			      int64_t *out)
 {
@@ -64,7 +64,7 @@ struct text_labels {
 	uint64_t n;
 };
 
-/* A line: backslashes and newlines in it are escaped, and it ends with one. */
+/* Take a line, which ends with a newline and has backslashes and newlines escaped. */
 static int label_put_line(void *ctx, const unsigned char *line, size_t len,
 			  struct error *err)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small files that are made when they are read: chunks of a set of their own. */
+/* Small files whose text is generated when they are read, each a chunk of one chunk
+ * set. */
 
 /*
  * The number of a chunk says which document it is:
  *
  *	row of view_table (8 bits) | axes of a sample (8) | number in its view (40)
  *
- * so that nothing is kept for documents that nobody reads, and the cache has the others.
- * There are no chunks without bytes: each has one more than its document.
+ * so nothing is stored for documents that are not read, and the cache keeps the others.
+ * A chunk must not be empty, so each has one byte more than its document.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@ static struct tensor *tensor_of_documents(const struct chunk_set *s)
 		->tensor;
 }
 
-/* The view that has a row and axes, and the indices of one of its files. */
+/* Decode a chunk number into a view and the indices of one of its files. */
 static void tensor_document_node(const struct chunk_set *s, uint64_t chunk,
 				 struct view_node *out)
 {
@@ -46,7 +47,7 @@ static void tensor_document_node(const struct chunk_set *s, uint64_t chunk,
 	if (ops->samples)
 		out->view.drop = axes;
 	out->depth = out->view.levels;
-	out->at[0] = n; /* a file's block */
+	out->at[0] = n; /* for a list: the number of its block */
 	for (unsigned i = out->depth; i-- > 0;) {
 		uint64_t entries = max_u64(ops->count(&out->view, i), 1);
 

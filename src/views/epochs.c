@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* epochs/E/rank-R-of-W/: samples in the order of a rank; see tree/epochs.h. */
+/* epochs/E/rank-R-of-W/: the samples in the order of a rank; see tree/epochs.h. */
 
 /*
- * Directories are asked for, and numbered as they are; what is in them are the files of
- * samples/ under other names: the same nodes, as hard links are.  So what the kernel has of a
- * sample serves every epoch and every rank, and the second epoch asks for names alone.
+ * A directory exists once its name was looked up, and gets a number then.  Its files
+ * are those of samples/ under other names: the same nodes, as hard links are.  So what
+ * the kernel has cached of a sample serves every epoch and every rank, and a second
+ * epoch costs only look-ups of names.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +33,7 @@ static bool epochs_fits(struct tensor *t, unsigned axes)
 	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
 }
 
-/* Made when somebody asks for the first directory. */
+/* Return the epochs of a tensor, made at the first call; NULL without memory. */
 static struct epochs *epochs_get(const struct view *v)
 {
 	struct epochs *e = atomic_load(&v->tensor->views->epochs), *none = NULL;
@@ -54,7 +55,7 @@ static uint32_t epoch_number(const struct view_node *w)
 
 /* ---- samples ------------------------------------------------------------- */
 
-/* The view that has the samples' files; false: there is none. */
+/* Set *out to the view that has the samples' files.  Return false if there is none. */
 static bool epoch_samples_view(const struct tensor_files *f, struct view *out)
 {
 	for (unsigned k = 0; k < f->n; k++)
@@ -167,7 +168,7 @@ static uint64_t epochs_numbers(const struct view *v, unsigned level)
 	return level ? 1 : LOOKUPS_NUMBERS;
 }
 
-/* A sample as it is called in samples/, without the suffix. */
+/* Write a sample's name in samples/, without the suffix. */
 static int epoch_put_name(FILE *out, const struct view *samples,
 			  uint64_t sample)
 {
@@ -252,6 +253,6 @@ const struct view_ops view_epochs = {
 	.fits = epochs_fits,
 	.end = epochs_end,
 	.count = epochs_numbers,
-	.name_of = epoch_order_name, /* for sentences */
+	.name_of = epoch_order_name, /* used in sentences */
 	.document = epoch_order_text,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which views a tensor has: its directory is made. */
+/* Decide which views a tensor has, and make its directory. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ bool view_add_note(struct tensor *t, const char *top, const char *why)
 	return false;
 }
 
-/* Is `a` before `b` in the directory's order? */
+/* Does row `a` come before row `b` in the directory? */
 static bool comes_before(unsigned a, unsigned b, uint64_t listed)
 {
 	bool first = listed >> a & 1, second = listed >> b & 1;
@@ -53,7 +53,7 @@ static bool comes_before(unsigned a, unsigned b, uint64_t listed)
 		       : strcmp(view_table[a]->top, view_table[b]->top) < 0;
 }
 
-/* Keep the rows as the directory lists them; the row's place. */
+/* Insert a row in the order of the directory; return its place. */
 static unsigned files_insert(struct tensor_files *f, unsigned row,
 			     uint64_t listed)
 {
@@ -65,7 +65,7 @@ static unsigned files_insert(struct tensor_files *f, unsigned row,
 	return k;
 }
 
-/* Those that no option can leave out. */
+/* Return the rows that no option can leave out. */
 static uint64_t view_always(void)
 {
 	uint64_t rows = 0;
@@ -75,7 +75,8 @@ static uint64_t view_always(void)
 	return rows;
 }
 
-/* False: no memory. */
+/* Add a view if it fits and there are node numbers left for it.  Return false without
+ * memory. */
 static bool files_add(struct tensor_files *f, unsigned row, uint64_t views,
 		      uint64_t *numbers)
 {
@@ -109,8 +110,8 @@ static int files_text(struct tensor *t, unsigned axes, struct error *err)
 	return text_new(&t->text, t, axes, err);
 }
 
-/* What is listed comes first where there are not numbers for all.  False: no
- * memory. */
+/* Add all views that fit.  Listed views come first, in case there are not enough node
+ * numbers for all.  Return false without memory. */
 static bool files_add_all(struct tensor_files *f, uint64_t views)
 {
 	uint64_t numbers = VIEWS_MAX + 1;

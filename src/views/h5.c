@@ -2,11 +2,11 @@
 /* array.h5: the whole tensor as one contiguous dataset of an HDF5 file. */
 
 /*
- * The source makes the file without its data: a few KiB of metadata, attributes and flags,
- * at whose end the data begin (monolith.h).  That is a document, kept by the cache; what
- * comes behind is mapped as array.bin is.  Where the data begin is learnt when somebody
- * asks for the size, and is always the same: a document that was dropped and made again is
- * compared with it.
+ * The source makes the file without its data: a few KiB of metadata, attributes and
+ * flags, at whose end the data begin (monolith.h).  That is a document, which the cache
+ * keeps; the data behind it are mapped as in array.bin.  The offset of the data is
+ * learnt when the size is first asked for, and never changes: a document that was
+ * dropped and made again is compared with it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static bool h5_fits(struct tensor *t, unsigned axes)
 
 /* ---- the document -------------------------------------------------------- */
 
-/* One dataset's data, all of it, or none. */
+/* Check that the message has the data of one dataset, in full, or none if the tensor is
+ * empty, and that they begin where they did before. */
 static int h5_check(const struct tensor *t, const struct monolith *m,
 		    struct error *err)
 {
@@ -65,7 +66,7 @@ static char *h5_document(const struct view *v, const uint64_t *at, size_t *len,
 static bool h5_is_document(const struct view *v, const uint64_t *at)
 {
 	(void)v, (void)at;
-	return false; /* only the beginning of it */
+	return false; /* only its beginning is a document */
 }
 
 static int h5_pin_document(const struct view *v, const uint64_t *at,
@@ -106,7 +107,8 @@ static int h5_size(const struct view *v, const uint64_t *at, struct pinner *p,
 	return 0;
 }
 
-/* The size was asked for before, always. */
+/* Set *front to the bytes before the data.  They are known because the size of a file
+ * is always asked for first. */
 static int h5_front(const struct tensor *t, uint64_t *front, struct error *err)
 {
 	*front = atomic_load(&t->views->h5_front);

@@ -2,9 +2,10 @@
 /* images/ and tiff/: samples of two axes, or of three with red, green and blue. */
 
 /*
- * A header and the sample's numbers.  PGM and PPM (netpbm) where they are bytes, or have 16
- * bits without a sign; these are big-endian there.  TIFF 6.0 for everything else, in the order of bytes of the tensor: one strip, one
- * directory in front of it, its header padded to TIFF_HEADER bytes so that rows are aligned.
+ * A file is a header and the sample's numbers.  Samples of bytes, or of 16-bit numbers
+ * without a sign, become PGM and PPM (netpbm); 16-bit numbers are big-endian there.
+ * All others become TIFF 6.0 in the tensor's byte order: one strip, and one directory
+ * in front of it.  The header is padded to TIFF_HEADER bytes, so that rows are aligned.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 struct picture {
 	uint64_t width, height;
-	unsigned colours; /* 1, 3 */
+	unsigned colours; /* 1 or 3 */
 };
 
 static bool images_picture(const struct tensor *t, unsigned axes,
@@ -34,7 +35,7 @@ static bool images_picture(const struct tensor *t, unsigned axes,
 	return out->width && out->height;
 }
 
-/* Can a TIFF hold it?  Its offsets and lengths have 32 bits. */
+/* Can a TIFF hold a sample?  Its offsets and lengths have 32 bits. */
 static bool tiff_fits(struct tensor *t, unsigned axes)
 {
 	struct picture p;
@@ -72,7 +73,7 @@ static const char *tiff_suffix(const struct view *v)
 
 /* ---- headers ------------------------------------------------------------- */
 
-/* Numbers of a TIFF, in the order of bytes that it begins with. */
+/* A TIFF header that is being written, in the byte order that it declares. */
 struct tiff {
 	unsigned char *out;
 	bool big;
@@ -94,7 +95,8 @@ static void tiff_u32(const struct tiff *t, unsigned at, uint32_t v)
 		store_le32(t->out + at, v);
 }
 
-/* One value, or where they are.  Tags come in order of their numbers. */
+/* Write a tag: `value` is the value, or the offset of several.  Tags have to come in
+ * the order of their numbers. */
 static void tiff_tag(struct tiff *t, unsigned tag, enum tiff_type type,
 		     uint32_t count, uint32_t value)
 {
@@ -114,7 +116,7 @@ static unsigned tiff_sample_format(const struct dtype *d)
 	return d->kind == DTYPE_INT ? 2 : d->kind == DTYPE_FLOAT ? 3 : 1;
 }
 
-/* What baseline readers want, and how numbers are meant. */
+/* Write the tags that TIFF 6.0 requires of baseline images, and SampleFormat. */
 static size_t tiff_header(const struct view *v, const uint64_t *at,
 			  unsigned char *out)
 {
@@ -133,7 +135,7 @@ static size_t tiff_header(const struct view *v, const uint64_t *at,
 	memset(out, 0, TIFF_HEADER);
 	memcpy(out, t.big ? "MM" : "II", 2);
 	tiff_u16(&t, 2, 42);
-	tiff_u32(&t, 4, 8); /* where the directory is */
+	tiff_u32(&t, 4, 8); /* offset of the directory */
 	rgb = p.colours == 3;
 	for (unsigned i = 0; i < 3; i++) {
 		tiff_u16(&t, THREE + 2 * i, bits);
@@ -153,7 +155,7 @@ static size_t tiff_header(const struct view *v, const uint64_t *at,
 		 (uint32_t)(p.width * p.height * p.colours * d->size));
 	tiff_tag(&t, 282, TIFF_RATIONAL, 1, DPI);
 	tiff_tag(&t, 283, TIFF_RATIONAL, 1, DPI);
-	tiff_tag(&t, 296, TIFF_SHORT, 1, 1); /* which says nothing */
+	tiff_tag(&t, 296, TIFF_SHORT, 1, 1); /* no unit of resolution */
 	tiff_tag(&t, 339, TIFF_SHORT, p.colours,
 		 rgb ? FORMATS : tiff_sample_format(d));
 	tiff_u16(&t, 8, t.tags);
@@ -176,7 +178,7 @@ static size_t images_header(const struct view *v, const uint64_t *at,
 								    : 65535);
 }
 
-/* Of images/ alone: a TIFF says which order it has. */
+/* For images/ only: a TIFF declares its byte order. */
 static unsigned images_reversed(const struct view *v)
 {
 	const struct dtype *d = &v->tensor->dtype;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* info.json: what a tensor is, for people and programs. */
+/* info.json: the description of a tensor, for people and programs. */
 /*
- * The text is made anew each time it is wanted and kept only by the cache: a
- * file with 100 000 datasets pays for those that somebody asks about.  It says
- * only what the main file says, so that it is the same whichever parts of a
- * distributed tensor happen to be there.
+ * The text is made whenever it is read, and kept only in the cache: of a file with 100
+ * 000 datasets only those that are looked at cost anything.  It uses only what the main
+ * file says, so that it is the same whichever parts of a distributed tensor happen to
+ * be there.
  */
 #include "views/view.h"
 
@@ -51,7 +51,7 @@ uint32_t layout_external_files(const struct layout *l)
 
 /* ---- members ------------------------------------------------------------- */
 
-/* Above 2^63 a string of its digits, as in attributes. */
+/* Return a number as JSON; above 2^63 a string of its digits, as in attributes. */
 static json_t *info_unsigned(uint64_t v)
 {
 	char digits[24];
@@ -67,7 +67,7 @@ static void info_put(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, info_unsigned(v));
 }
 
-/* NULL: left out. */
+/* Add a string, unless it is NULL. */
 static void info_put_text(json_t *o, const char *key, const char *s)
 {
 	if (s)
@@ -170,7 +170,7 @@ static void info_type(const struct tensor *t, json_t *o)
 	json_decref(fields);
 }
 
-/* What was left out, and what else one should know. */
+/* Add the note: which views are left out, and whether decoding is slow. */
 static void info_note(const struct tensor *t, json_t *o)
 {
 	static const char slow[] = "its chunks are decoded by libhdf5, one at "
@@ -203,7 +203,7 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 				    : json_null());
 	info_put_text(o, "order", "C");
 	info_put(o, "offset", 0);
-	/* (Of one that is too large it is not known.) */
+	/* A tensor that is too large to be shown has no known size. */
 	if (dtype_is_binary(&t->dtype) && tensor_has_shape(t) && !t->why_not)
 		info_put(o, "nbytes", t->bytes);
 	info_storage(t, o);
@@ -214,7 +214,7 @@ char *tensor_info_text(struct tensor *t, struct error *err)
 		more = t->ops->about(t, err);
 	if (more)
 		about = json_loads(more, JSON_ALLOW_NUL, NULL);
-	/* What is said above is not said otherwise by a source. */
+	/* The source only adds keys; it does not change those above. */
 	if (!t->ops || !t->ops->about ||
 	    (about && !json_object_update_missing(o, about)))
 		dump = json_exact(o, JSON_INDENT(2));

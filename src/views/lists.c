@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* manifest.csv, files.txt and others: a line for each sample, for loaders that want a list. */
+/* manifest.csv, files.txt and others: a line for each sample, for loaders that need a
+ * list. */
 
 /*
- * Lines are made in blocks of LINES, each a document that the cache keeps, so a list of a
- * billion samples is made where it is read.  Lines of the same length say where a block
- * begins.  Else they are counted once, and kept is where blocks begin: lines that differ in
- * their labels by the sizes of these, those of samples in several files by writing them.
+ * Lines are made in blocks of LINES, each a document that the cache keeps, so of a list
+ * of a billion samples only the blocks that are read are made.  If all lines have the
+ * same length, the start of a block is a product.  If not, lines are counted once and
+ * the starts of blocks are kept: where lines differ only in their labels, from the
+ * labels' lengths; where samples lie in several files, by making all lines.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +27,8 @@
 #define COUNTED_MAX (UINT64_C(1) << 32)
 
 struct list_table {
-	uint64_t header, line; /* bytes; line 0: they differ, and */
+	/* bytes; line 0: lines differ, `start` is used */
+	uint64_t header, line;
 	uint64_t blocks, total;
 	uint64_t start[]; /* [blocks + 1] */
 };
@@ -88,7 +91,7 @@ static int list_count_blocks(struct list_table *l, const struct listing *x,
 	return r;
 }
 
-/* The same where lines differ in their labels alone. */
+/* Set the starts of blocks where lines differ only in their labels. */
 static int list_count_labels(struct list_table *l, const struct listing *x,
 			     struct error *err)
 {
@@ -231,7 +234,7 @@ static uint64_t list_block_start(const struct list_table *l, uint64_t block)
 	return block ? l->header + block * LINES * l->line : 0;
 }
 
-/* The block that has byte `off`. */
+/* Return the block that has byte `off`. */
 static uint64_t list_block_at(const struct list_table *l, uint64_t off)
 {
 	struct bisect b = bisect_in(1, max_u64(l->blocks, 1));
@@ -271,7 +274,7 @@ static bool list_is_document(const struct view *v, const uint64_t *at)
 	return false;
 }
 
-/* Block at[0]. */
+/* Make block at[0]. */
 static char *list_block(const struct view *v, const uint64_t *at, size_t *len,
 			struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of samples (manifest.csv and others): their lines, and where these begin. */
+/* Lists of samples (manifest.csv and others): how their lines are made. */
 #ifndef VIEWS_LISTS_H
 #define VIEWS_LISTS_H
 
@@ -8,29 +8,33 @@
 
 enum list_kind { LIST_CSV, LIST_JSONL, LIST_FILES, LIST_DALI, LIST_HF, LISTS };
 
-/* What lines are made of; for view_lists*.c only. */
+/* What the lines of a list are made of; for lists*.c only. */
 struct listing {
 	enum list_kind kind;
 	const struct view *v;
-	struct view names; /* of the files */
+	struct view names; /* the view that has the samples' files */
 	uint64_t samples, nbytes;
 	const struct class_index *classes;
-	const struct grid *grid;      /* of the chunks; or NULL */
-	char *shape, *dtype, *source; /* as the format spells them */
+	const struct grid *grid;      /* grid of the chunks; or NULL */
+	char *shape, *dtype, *source; /* as the list's format spells them */
 };
-/* Reads labels the first time.  Blocks; call listing_done. */
+/* Prepare for making lines.  The first call reads the labels.  Blocks.  Call
+ * listing_done after success. */
 int listing_begin(struct listing *x, enum list_kind kind, const struct view *v,
 		  struct error *err);
+/* Free what listing_begin made. */
 void listing_done(struct listing *x);
-/* The first line of a list, or nothing. */
+/* Return the header line of a list; "" if it has none. */
 const char *listing_header(enum list_kind kind);
-/* Lines [first, end) and, before the first of all, the header; malloc'ed, *len bytes. */
+/* Return lines [first, end), with the header in front of line 0 (malloc'ed, *len
+ * bytes); NULL with an error. */
 char *listing_lines(const struct listing *x, uint64_t first, uint64_t end,
 		    size_t *len, struct error *err);
-/* Bytes that the label of each class takes in a line (malloc'ed), which is the rest the same
- * for all samples unless they are in several files; NULL: no memory. */
+/* Return how many bytes the label of each class takes in a line (malloc'ed); NULL
+ * without memory.  The rest of a line is equally long for all samples, unless they lie
+ * in several files. */
 uint32_t *listing_label_sizes(const struct listing *x);
-/* Samples, or UINT64_MAX. */
+/* Return the number of samples; UINT64_MAX on overflow. */
 uint64_t listing_samples(const struct tensor *t, unsigned axes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A line of a list of samples, as CSV, JSON and loaders have them. */
+/* A line of a list of samples, as CSV, as JSON, and for DALI and Hugging Face. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ uint64_t listing_samples(const struct tensor *t, unsigned axes)
 
 /* ---- how values are spelled -------------------------------------------------------- */
 
-/* A field of CSV, in quotes where it has to be (RFC 4180); malloc'ed. */
+/* Return a field of CSV, in quotes where RFC 4180 requires them (malloc'ed); NULL
+ * without memory. */
 static char *listing_csv_field(const char *s)
 {
 	bool quote = s[strcspn(s, ",\"\r\n")] != '\0';
@@ -60,7 +61,8 @@ static char *listing_spell(enum list_kind kind, const char *s)
 	return out;
 }
 
-/* "(4, 5)" of NumPy, or a list of JSON. */
+/* Return the shape of a sample, "(4, 5)" as NumPy prints it or as a list of JSON
+ * (malloc'ed). */
 static char *listing_spell_shape(enum list_kind kind, const struct view *v)
 {
 	const struct tensor *t = v->tensor;
@@ -74,7 +76,7 @@ static char *listing_spell_shape(enum list_kind kind, const struct view *v)
 		return listing_csv_field(text);
 	text[0] = '[';
 	text[strlen(text) - 1] = ']';
-	if (t->rank - v->sample_axes == 1) /* without NumPy's comma */
+	if (t->rank - v->sample_axes == 1) /* drop NumPy's comma in "(5,)" */
 		strcpy(text + strlen(text) - 2, "]");
 	return strdup(text);
 }
@@ -165,7 +167,7 @@ static void listing_put_path(FILE *out, const struct listing *x,
 	}
 }
 
-/* 0: no memory. */
+/* Write the label of sample `i`.  Return false without memory. */
 static bool listing_put_label(FILE *out, const struct listing *x, uint64_t i)
 {
 	const struct class_index *c = x->classes;
@@ -175,7 +177,7 @@ static bool listing_put_label(FILE *out, const struct listing *x, uint64_t i)
 		fputs(x->kind == LIST_JSONL ? "null" : "", out);
 		return true;
 	}
-	/* DALI's are numbers: those of the classes in their order. */
+	/* DALI wants numbers: a class's place in the order of names. */
 	if (x->kind == LIST_DALI && !c->numbers)
 		return fprintf(out, "%" PRIu32, c->of[i]) > 0;
 	if (c->numbers)
@@ -184,7 +186,8 @@ static bool listing_put_label(FILE *out, const struct listing *x, uint64_t i)
 	return text && fputs(text, out) >= 0;
 }
 
-/* The file that a sample is in; of a virtual dataset the part's, if it is one. */
+/* Write the file that a sample is in: for a virtual dataset that of the part, if the
+ * sample lies in one part. */
 static bool listing_put_source(FILE *out, const struct listing *x,
 			       const uint64_t *at)
 {
@@ -204,7 +207,7 @@ static bool listing_put_source(FILE *out, const struct listing *x,
 	return text && fputs(text, out) >= 0;
 }
 
-/* The number of the chunk that has the sample's first element, in C order. */
+/* Write the number, in C order, of the chunk that has the sample's first element. */
 static void listing_put_chunk(FILE *out, const struct listing *x,
 			      const uint64_t *at)
 {
@@ -283,7 +286,6 @@ const char *listing_header(enum list_kind kind)
 				 : "";
 }
 
-/* Lines [first, end) and, before the first of all, the header; malloc'ed. */
 char *listing_lines(const struct listing *x, uint64_t first, uint64_t end,
 		    size_t *len, struct error *err)
 {

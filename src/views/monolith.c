@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An HDF5 file without its data: the message is checked before it is believed. */
+/* Read an HDF5 file without its data; every number of the message is checked. */
 #include "views/monolith.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static bool monolith_sizes_fit(const struct monolith_tail *t, size_t n)
 	       !add_overflows(sum, sizeof *t, &sum) && sum == n;
 }
 
-/* Parts follow each other, each on its page, and are the end of the file. */
+/* Parts must follow each other, each on a page of its own, up to the end of the file. */
 static bool monolith_parts_fit(const struct monolith *m)
 {
 	uint64_t end = m->tail.front;

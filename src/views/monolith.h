@@ -12,28 +12,31 @@
 /*
  *	front bytes of the file, up to the first data | notes | parts | tail
  *
- * The data of each dataset are a part: contiguous, on a page of their own, in
- * ascending order; zeros are between them, and nothing behind the last one.  Numbers
- * are the host's.
+ * Each dataset's data are one part, contiguous, on pages of their own.  Parts are in
+ * ascending order, with zeros between them and nothing behind the last one.  Numbers
+ * have the host's byte order.
  */
 #define MONOLITH_PAGE 4096
 struct monolith_part {
-	uint64_t at, bytes; /* in the file; bytes > 0 */
+	uint64_t at, bytes; /* offset and size in the file; bytes > 0 */
 };
 struct monolith_tail {
-	uint64_t front, size; /* of the file: bytes before data, all bytes */
-	uint64_t notes;       /* bytes */
+	/* bytes of the file before the data, and in all */
+	uint64_t front, size;
+	uint64_t notes; /* bytes of the notes */
 	uint64_t nparts;
 };
-/* What a message says; pointers are into it. */
+/* The contents of a message; pointers point into the message. */
 struct monolith {
 	struct monolith_tail tail;
-	const char *notes; /* lines, what was left out; not terminated */
+	const char *notes; /* lines, what was left out; not NUL-terminated */
 	const char *parts; /* unaligned */
 };
-/* Is it one?  -EIO: its numbers make no sense. */
+/* Read and check a message of `n` bytes.  Return 0, or -EIO if its numbers contradict
+ * each other. */
 int monolith_read(const void *data, size_t n, struct monolith *out,
 		  struct error *err);
+/* Return part `i` of a message, i < m->tail.nparts. */
 struct monolith_part monolith_part_at(const struct monolith *m, uint64_t i);
 
 #endif

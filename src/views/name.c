@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers in names: padded, or in the order of text. */
+/* Numbers in names of files: padded, or sorted as text. */
 #include "views/name.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ int view_take_number(const char **s, unsigned width, uint64_t *out)
 }
 
 /*
- * Think of the tree of prefixes: below 1 are 10 to 19, below these 100 to 199.  The
- * numbers below n that begin with `prefix` (> 0) are a range for each length.
+ * Return how many numbers below `n` begin with `prefix` (> 0).  In the tree of
+ * prefixes, 10 to 19 are below 1, and 100 to 199 below these: a range for each length.
  */
 static uint64_t decimals_below(uint64_t prefix, uint64_t n)
 {
@@ -56,7 +56,7 @@ uint64_t view_decimal_at(uint64_t place, uint64_t n)
 	while (place) {
 		uint64_t below = decimals_below(prefix, n);
 
-		if (place >= below) { /* the next sibling */
+		if (place >= below) { /* go to the next sibling */
 			place -= below;
 			prefix++;
 		} else {
@@ -75,7 +75,7 @@ uint64_t view_decimal_place(uint64_t number, uint64_t n)
 		return 0;
 	while (power <= number / 10)
 		power *= 10;
-	/* From the first digit on: siblings before it, then one for itself. */
+	/* For each prefix, the shortest first: count its earlier siblings, then itself. */
 	for (; power; power /= 10) {
 		uint64_t prefix = number / power;
 

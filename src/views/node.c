@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Node numbers of a tensor's directory: which entry of which view one is. */
+/* Node numbers of a tensor's directory: which entry of which view a node is. */
 /*
- * Node 0 is the directory, nodes 1..n its entries (one a view), and from number
- * VIEWS_MAX + 1 on each view that is a directory has a range of numbers per level
+ * Node 0 is the directory, nodes 1..n its entries (one for each view).  From number
+ * VIEWS_MAX + 1 on, each view that is a directory has a range of numbers for each level
  * of nesting:
  *
- *     0 | 1 .. n | blocks: level 0 | samples: level 0 | samples: level 1 | ...
+ *	    0 | 1 .. n | blocks: level 0 | samples: level 0 | samples: level 1 | ...
  *
- * An entry's number is its level's first plus its indices in C order, so names,
- * parents and children are divisions, whatever the number of samples.  Counts
+ * An entry's number is the first of its level plus its indices in C order, so names,
+ * parents and children are found by divisions, whatever the number of samples.  Counts
  * come from the tensor: a directory takes 19 bytes, and one for each view.
  */
 #include "views/node.h"
@@ -50,8 +50,8 @@ void view_at(const struct tensor_files *f, unsigned k, struct view *out)
 	view_make(f, k, base, out);
 }
 
-/* The node has number `n` of those that its view takes.  -ENOENT: it is below a
- * file. */
+/* Set the depth and indices of the node that has number `n` among those of its view.
+ * Return 0, or -ENOENT if it is below a file. */
 static int view_node_resolve_entry(struct view_node *w, uint64_t n)
 {
 	const struct view *v = &w->view;

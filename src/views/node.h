@@ -5,14 +5,14 @@
 
 #include "views/view.h"
 
-#define VIEWS_MAX 64 /* bits of view_options.views */
+#define VIEWS_MAX 64 /* one for each bit of view_options.views */
 
 struct tensor_files {
 	struct files files;
 	struct tensor *tensor; /* owned */
 	uint8_t n, listed, sample_axes;
-	/* Of view_table, no more than there are: those that are listed, sorted by
-	 * name, then the others. */
+	/* The rows of view_table that the tensor has: the listed ones, sorted by name,
+	 * then the others. */
 	uint8_t row[];
 };
 static inline struct tensor_files *tensor_files_of(const struct files *f)
@@ -22,31 +22,31 @@ static inline struct tensor_files *tensor_files_of(const struct files *f)
 
 extern const struct files_ops tensor_files_ops;
 
-/* View k of the directory. */
+/* Set *out to view k of the directory. */
 void view_at(const struct tensor_files *f, unsigned k, struct view *out);
-/* Number of the node at `depth` with these indices (depth >= 1). */
+/* Return the number of the node at `depth` with these indices (depth >= 1). */
 uint64_t view_node_number(const struct view *v, unsigned depth,
 			  const uint64_t *at);
-/* Entry k of the tensor's directory; `base` as in struct view. */
+/* Set *out to view k of the directory with this `base`, which is as in struct view. */
 void view_make(const struct tensor_files *f, unsigned k, uint64_t base,
 	       struct view *out);
-/* Node numbers that a view takes: its entries on all levels.  UINT64_MAX: more
- * than there are. */
+/* Return how many node numbers a view takes, for its entries on all levels; UINT64_MAX
+ * on overflow. */
 uint64_t view_numbers(const struct view *v);
 
-/* Entries of a view's last level are numbered in C order: how many (UINT64_MAX: more than
- * there are numbers), the indices of one, its node. */
+/* Entries of a view's last level are numbered in C order. view_entries returns how many
+ * there are (UINT64_MAX on overflow), the others the indices and the node of entry `i`. */
 uint64_t view_entries(const struct view *v);
 void view_entry_indices(const struct view *v, uint64_t i, uint64_t *at);
 uint64_t view_entry_node(const struct view *v, uint64_t i);
 
-/* `depth` indices are known; a file when depth == view.levels. */
+/* A node of a view.  `depth` indices are set; it is a file if depth == view.levels. */
 struct view_node {
 	struct view view;
 	unsigned depth;
 	uint64_t at[RANK_MAX];
 };
-/* Levels of a view's directories. */
+/* Return the levels of a view's directories. */
 static inline unsigned view_levels(const struct view_ops *ops,
 				   const struct tensor *t, unsigned sample_axes)
 {
@@ -54,27 +54,30 @@ static inline unsigned view_levels(const struct view_ops *ops,
 	       : ops->levels_of ? ops->levels_of(t)
 				: ops->levels;
 }
-/* A view whose directories are no levels of indices; its entries may be other views'. */
+/* Operations of a view whose directories are not levels of indices.  Its entries may be
+ * files of other views. */
 struct view_dirs {
-	/* Listed entries of a directory. */
+	/* Return the number of listed entries of a directory. */
 	uint64_t (*count)(const struct tensor_files *f,
 			  const struct view_node *dir);
-	/* Optional, as that of files. */
+	/* Optional, as files_ops.endless. */
 	bool (*endless)(const struct tensor_files *f,
 			const struct view_node *dir);
-	/* The node of the i-th, and its name if `buf`; 0 or -errno. */
+	/* Set *node to entry `i`, and `buf`, unless NULL, to its name.  Return 0 or
+	 * -errno. */
 	int (*entry)(const struct tensor_files *f, const struct view_node *dir,
 		     uint64_t i, uint64_t *node, char *buf, size_t n);
 	int (*find)(const struct tensor_files *f, const struct view_node *dir,
 		    const char *name, uint64_t *node);
-	/* Of an entry that is the view's own. */
+	/* parent and name are called only for entries that are the view's own. */
 	int (*parent)(const struct tensor_files *f,
 		      const struct view_node *entry, uint64_t *dir);
 	int (*name)(const struct tensor_files *f, const struct view_node *entry,
 		    char *buf, size_t n);
 };
 
-/* -ENOENT for node 0 and for numbers that no entry has. */
+/* Find the view and the indices of a node.  Return 0, or -ENOENT for node 0 and for
+ * numbers without an entry. */
 int view_node_resolve(const struct tensor_files *f, uint64_t node,
 		      struct view_node *out);
 static inline bool view_node_is_file(const struct view_node *w)
@@ -83,15 +86,15 @@ static inline bool view_node_is_file(const struct view_node *w)
 	       (w->depth && w->view.ops->is_leaf &&
 		w->view.ops->is_leaf(&w->view, w->depth, w->at));
 }
-/* Say in t->note that a view is left out; false: no memory. */
+/* Add to t->note that a view is left out.  Return false without memory. */
 bool view_add_note(struct tensor *t, const char *top, const char *why);
 
-/* files_ops.xattr and xattr_keys. */
+/* Implement files_ops.xattr and xattr_keys. */
 ssize_t view_node_xattr(struct files *files, uint64_t node, const char *key,
 			struct pinner *p, char *buf, size_t n);
 const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 				 size_t *len);
-/* files_ops.why_not. */
+/* Implements files_ops.why_not. */
 bool view_node_why_not(const struct files *files, uint64_t dir,
 		       const char *name, struct error *err);
 

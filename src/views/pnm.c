@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Netpbm's images: PGM and PPM, plain and raw. */
+/* Read Netpbm's images: PGM and PPM, plain and raw. */
 #include "views/pnm.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static int pnm_damaged(struct error *err, const char *what)
 	return error_set(err, -EBADMSG, "a damaged image: %s", what);
 }
 
-/* The number at *at, behind blanks and comments; a comment ends with its line. */
+/* Read the number at *at, behind blanks and comments; a comment ends with its line. */
 static int pnm_read_number(const unsigned char *p, size_t n, size_t *at,
 			   uint64_t most, const char *what, uint64_t *out,
 			   struct error *err)
@@ -86,7 +86,7 @@ int pnm_read(const void *data, size_t n, struct pnm *out, struct error *err)
 		r = pnm_read_number(p, n, &at, 65535, "maxval", &maxval, err);
 	if (r < 0)
 		return r;
-	/* One blank, and the raster. */
+	/* One blank separates header and raster. */
 	if (at == n || !pnm_is_blank(p[at]))
 		return pnm_damaged(err, "it ends in its header");
 	f.maxval = (uint32_t)maxval;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Netpbm's images: PGM and PPM, plain and raw. */
+/* Read Netpbm's images: PGM and PPM, plain and raw. */
 #ifndef VIEWS_PNM_H
 #define VIEWS_PNM_H
 
@@ -9,36 +9,39 @@
 
 #include "base/error.h"
 
-/* Longer headers (comments count) are refused. */
+/* Longest header in bytes, comments included; longer ones are refused. */
 #define PNM_HEADER_MOST (UINT32_C(1) << 16)
 
 /* Source: pgm(5) and ppm(5) of Netpbm. */
 struct pnm {
-	bool plain;        /* P2, P3: numbers as text; else P5, P6: as bytes */
-	unsigned channels; /* 1: grey; 3: red, green, blue side by side */
+	bool plain;             /* P2, P3: numbers as text; P5, P6: as bytes */
+	unsigned channels;      /* 1: grey; 3: red, green, blue side by side */
 	uint64_t width, height; /* 1 to 2^31 - 1 */
 	uint32_t maxval;        /* 1 to 65535 */
-	unsigned depth; /* bytes of a number: 1 to 255, else 2, big-endian */
-	uint64_t bytes; /* of all numbers, row by row from the top */
-	uint64_t data;  /* where the raster begins */
+	/* bytes of a number: 1 up to maxval 255, else 2, big-endian */
+	unsigned depth;
+	uint64_t bytes; /* bytes of all numbers, row by row from the top */
+	uint64_t data;  /* offset of the raster in the file */
 };
-/* `n` bytes from the beginning of a file, all of it or at least PNM_HEADER_MOST.
- * -EBADMSG: no PGM or PPM, or damaged; -ENOTSUP: PBM, PAM.  The sentence names no
- * file. */
+/* Read a header from `n` bytes of the beginning of a file: the whole file, or at least
+ * PNM_HEADER_MOST bytes.  Return 0; -EBADMSG if it is not a PGM or PPM, or damaged;
+ * -ENOTSUP for PBM and PAM.  The sentence does not name the file. */
 int pnm_read(const void *data, size_t n, struct pnm *out, struct error *err);
 
-/* The raster of a plain image, in pieces.  Begin with zeros. */
+/* State of reading the raster of a plain image in pieces.  Start with all zeros. */
 struct pnm_plain {
 	uint32_t value;
 	bool digits, comment;
-	uint64_t done; /* bytes made */
+	uint64_t done; /* bytes written */
 };
-/* The next `n` bytes of text; the numbers that end in it come out as those of a raw
- * image, *made bytes, at most n + 2.  -EBADMSG: no number, too large a one, too many. */
+/* Read the next `n` bytes of text and write the numbers that end in them as in a raw
+ * image: *made bytes, at most n + 2.  Return 0; -EBADMSG for something that is not a
+ * number, a number that is too large, or too many numbers. */
 int pnm_plain_take(struct pnm_plain *p, const struct pnm *image,
 		   const void *text, size_t n, void *out, size_t *made,
 		   struct error *err);
-/* That was all text: the last number, 0 to 2 bytes.  -EBADMSG: too few. */
+/* Finish after the last text: write the last number, 0 to 2 bytes.  Return 0; -EBADMSG
+ * if there were too few numbers. */
 int pnm_plain_end(struct pnm_plain *p, const struct pnm *image, void *out,
 		  size_t *made, struct error *err);
 

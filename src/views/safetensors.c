@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensor.safetensors of a tensor alone; that of a directory is formats/bundles.c. */
+/* tensor.safetensors of one tensor; formats/bundles.c makes that of a directory. */
 #include <errno.h>
 
 #include "views/bundle.h"
@@ -12,7 +12,7 @@ static bool safetensors_fits(struct tensor *t, unsigned axes)
 	return bundle_takes(t) && bundle_takes_name(bundle_name(t));
 }
 
-/* Made when somebody asks for its size. */
+/* Return the tensor's bundle, made at the first call; NULL without memory. */
 static struct bundle *tensor_bundle(struct tensor *t)
 {
 	struct bundle *b = atomic_load(&t->views->bundle), *none = NULL;

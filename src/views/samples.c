@@ -79,7 +79,7 @@ const struct view_ops view_samples = {
 	.npy = true,
 };
 
-/* ---- samples of what is no array ----------------------------------------- */
+/* ---- samples that are not arrays ----------------------------------------- */
 
 static bool text_samples_fits(struct tensor *t, unsigned axes)
 {
@@ -101,7 +101,7 @@ static const char *blob_suffix(const struct view *v)
 	return v->tensor->suffix;
 }
 
-/* A scalar has one sequence, which is all there is. */
+/* A scalar has a single sequence, which is the whole array. */
 static bool ragged_array_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;

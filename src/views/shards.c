@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* shards/NAME-000000.tar: samples as WebDataset shards, which nobody has to write. */
+/* shards/NAME-000000.tar: samples as WebDataset shards, computed instead of written. */
 
 /*
- * Byte for byte what `pack --shards --owner=0:0 --numeric-owner` makes of samples/.  All
- * samples take the same bytes, so everything is a division:
+ * A shard is byte for byte what `pack --shards --owner=0:0 --numeric-owner` makes of
+ * samples/.  All samples take the same number of bytes, so every offset is found by a
+ * division:
  *
  *	| header 512 | .npy header | elements | zeros | header | ... | zeros to 10240 |
  *	|------------- a sample, whole blocks --------|
  *
- * Where samples have labels, KEY.cls comes before KEY.npy: the label if labels are whole
- * numbers, else the place of its class in the order of their names (as in file_list), in
- * decimal digits.  Whatever it is, header and text are SHARDS_LABEL_BYTES.
+ * Where samples have labels, KEY.cls comes before KEY.npy.  Its text is the label if
+ * labels are whole numbers, else the place of the class in the order of names (as in
+ * file_list), in decimal digits.  Header and text always take SHARDS_LABEL_BYTES.
  *
- * Owners are 0, permissions 0444 and times the tensor's (0 where no header holds them), so a
- * shard is the same whoever mounts it where.  NAME-index.json is the index that wids reads;
- * it has no checksums, for which all would have to be read.
+ * Owners are 0, permissions 0444 and times the tensor's (0 where a header cannot hold
+ * them), so a shard is the same for every user and in every mount.  NAME-index.json is
+ * the index that wids reads; it has no checksums, because these would need a read of
+ * all samples.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,14 +35,14 @@
 
 #define BYTES_MAX (UINT64_C(1) << 61)
 
-/* What is the same for all samples. */
+/* What is the same for all samples of a tensor. */
 struct row {
 	uint64_t n;      /* samples */
-	uint64_t data;   /* bytes of a sample's elements */
-	uint64_t file;   /* of its .npy */
-	uint64_t label;  /* bytes of the .cls; 0: there is none */
-	uint64_t member; /* bytes of a sample, with headers and padding */
-	struct npy_header header; /* of the .npy */
+	uint64_t data;   /* bytes of the elements of a sample */
+	uint64_t file;   /* bytes of its .npy */
+	uint64_t label;  /* bytes of the .cls with its header; 0: no labels */
+	uint64_t member; /* bytes of a sample, headers and padding included */
+	struct npy_header header; /* header of the .npy */
 	struct shards_keys keys;
 };
 
@@ -86,7 +88,7 @@ struct ustar shards_member(const struct tensor *t, uint64_t size,
 			      .mtime = holds ? t->mtime : 0};
 }
 
-/* False: its samples are not such that they could be in shards. */
+/* Set *out.  Return false if the samples cannot be in shards. */
 static bool shards_row(struct tensor *t, unsigned axes, struct row *out)
 {
 	uint64_t all;
@@ -107,7 +109,8 @@ static uint64_t shards_number(const struct tensor *t, const struct row *r)
 	return shards_even(&t->shards, r->n, r->member);
 }
 
-/* What info.json says then; a file may have many such datasets. */
+/* This is a note in info.json, not a message, because a file may have many such
+ * datasets. */
 void shards_note_too_few(struct tensor *t, uint64_t n)
 {
 	char why[100];
@@ -246,7 +249,8 @@ static int shards_size(const struct view *v, const uint64_t *at,
 	return r;
 }
 
-/* Samples are neighbours in the tensor as they are in the shard. */
+/* Neighbouring samples of a shard are neighbours in the tensor, so one box covers the
+ * window. */
 static int shards_prepare(const struct view *v, const uint64_t *at,
 			  uint64_t off, uint64_t len, struct error *err)
 {
@@ -289,7 +293,7 @@ void shards_map_header(const struct tensor *t, const struct shards_keys *x,
 	plan_copy(plan, header + off, USTAR_BLOCK - off);
 }
 
-/* The text of a .cls, as file_list has it; its length. */
+/* Write the text of a .cls, which is the label of file_list; return its length. */
 static size_t shards_label_text(const struct class_index *x, uint64_t sample,
 				char text[32])
 {
@@ -321,7 +325,8 @@ int shards_map_label(const struct tensor *t, const struct shards_keys *k,
 	return 0;
 }
 
-/* The window ends with the sample's elements, as with any file of them. */
+/* Append a sample's elements from byte `off` of them on; the plan must not go beyond
+ * them. */
 static int shards_map_elements(const struct view *v, const struct row *r,
 			       uint64_t sample, uint64_t off, struct plan *plan,
 			       struct error *err)
@@ -343,7 +348,8 @@ static int shards_map_elements(const struct view *v, const struct row *r,
 	return code;
 }
 
-/* What is at byte `off` of a member, up to where something else begins. */
+/* Append what is at byte `off` of a sample's members, up to the next header, text or
+ * padding. */
 static int shards_map_member(const struct view *v, const struct row *r,
 			     uint64_t sample, uint64_t off, struct plan *plan,
 			     struct error *err)

@@ -2,13 +2,14 @@
 /* shards/NAME-000000.tar of samples that differ in size: texts, sequences, blobs. */
 
 /*
- * The same tars as those of views/shards.c, but where a member begins is no division: the sizes
- * of all samples are asked for once, when somebody first looks at a shard or lists them, and
- * kept, 8 bytes a sample.  A sample that cannot be had has no size, so there are no shards
- * then, and the error says why.
+ * The tars are those of views/shards.c, but the start of a member cannot be computed by
+ * a division.  The sizes of all samples are found out once, when a shard is first
+ * opened or the directory is listed, and kept, 8 bytes for each sample.  If a sample
+ * cannot be read its size is unknown; then there are no shards, and the error says why.
  *
- * Numbers of shards are known before only where they do not depend on sizes; else there are
- * numbers for as many as there could be, and those that are not there are passed over.
+ * The number of shards is known beforehand only where it does not depend on sizes.
+ * Else there are node numbers for as many as there could be, and those without a shard
+ * are skipped in listings.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,10 +33,10 @@
 #define SAMPLES_MAX (UINT64_C(1) << 26)
 
 struct shards_sized {
-	vec(uint64_t) first; /* sample of each shard, and n */
-	uint64_t n;          /* samples */
-	/* Of each sample: blocks of all members before it << 9 | bytes of its file in the
-	 * last of its blocks (0: all of that).  n + 1 */
+	vec(uint64_t) first; /* first sample of each shard, and n */
+	uint64_t n;          /* number of samples */
+	/* [n + 1], for each sample: the blocks of all members before it << 9 | bytes of
+	 * its file in its last block (0: the whole block). */
 	uint64_t at[];
 };
 
@@ -59,7 +60,7 @@ static const char *sized_suffix(const struct tensor *t)
 	return view_is_text(t) ? ".txt" : view_is_blob(t) ? t->suffix : ".npy";
 }
 
-/* Blocks of the headers of a sample. */
+/* Return how many blocks come before the file of a sample: its header, and its .cls. */
 static uint64_t sized_header_blocks(bool labels)
 {
 	return (labels ? SHARDS_LABEL_BYTES / USTAR_BLOCK : 0) + 1;
@@ -114,11 +115,13 @@ static int sized_add_sample(void *ctx, uint64_t size, struct error *err)
 			    blocks * USTAR_BLOCK))
 		r = sized_begin_shard(m, err);
 	x->at[m->sample++] = m->blocks << 9 | (size & (USTAR_BLOCK - 1));
-	m->blocks += blocks; /* 2^26 times less than 2^25 */
+	m->blocks += blocks; /* fits: 2^26 samples of less than 2^25 blocks */
 	return r;
 }
 
-/* May block.  NULL `p`: only if they were asked for. */
+/* Set *out to the sizes of the samples, which the tensor owns.  The first call reads
+ * all sizes and blocks.  With `p` NULL it does not read them, and fails if they are not
+ * known. */
 static int sized_get(const struct view *v, struct pinner *p,
 		     const struct shards_sized **out, struct error *err)
 {
@@ -166,7 +169,7 @@ static uint64_t sized_shards(const struct shards_sized *x)
 	return x->first.n - 1;
 }
 
-/* Bytes that samples [first, last) take. */
+/* Return the bytes that samples [first, last) take in a shard. */
 static uint64_t sized_bytes(const struct shards_sized *x, uint64_t first,
 			    uint64_t last)
 {
@@ -185,7 +188,7 @@ static uint64_t sized_file_size(const struct shards_sized *x, uint64_t sample,
 
 /* ---- the directory ---------------------------------------------------------- */
 
-/* Of which there are numbers. */
+/* Return how many shards there may be at most; that many get node numbers. */
 static uint64_t sized_shards_most(const struct tensor *t, uint64_t n)
 {
 	const struct shards_cut *c = &t->shards;
@@ -250,7 +253,7 @@ static int sized_find(const struct view *v, unsigned level, const uint64_t *at,
 	return shards_file_find(name, sized_count(v, level) - 1, file, index);
 }
 
-/* Behind the last shard is the index. */
+/* Skip from the last shard to the index. */
 static int sized_skip(const struct view *v, unsigned level, uint64_t *at,
 		      uint64_t *i, struct pinner *p, struct error *err)
 {
@@ -265,7 +268,7 @@ static int sized_skip(const struct view *v, unsigned level, uint64_t *at,
 
 struct listing {
 	const struct shards_sized *x;
-	unsigned files; /* of a sample */
+	unsigned files; /* files of a sample */
 };
 
 static void sized_index_line(const void *ctx, uint64_t k,
@@ -331,7 +334,7 @@ static int sized_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 		       : 0;
 }
 
-/* The last sample of [first, last) that begins at or before a block. */
+/* Return the last sample of [first, last) that begins at or before a block. */
 static uint64_t sized_sample_at(const struct shards_sized *x, uint64_t first,
 				uint64_t last, uint64_t block)
 {
@@ -354,7 +357,7 @@ static int sized_map_file(const struct view *v, uint64_t sample, uint64_t size,
 	return r;
 }
 
-/* From byte `off` of a sample on, up to where something else begins. */
+/* Append what is at byte `off` of a sample, up to the next header, text or padding. */
 static int sized_map_sample(const struct view *v, const struct shards_sized *x,
 			    uint64_t sample, uint64_t off, struct plan *plan,
 			    struct error *err)

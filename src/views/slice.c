@@ -2,11 +2,11 @@
 /* slice/10:20,:,3.npy: NumPy's basic slicing by name. */
 
 /*
- * There are more slices than numbers for nodes, so the directory lists none; a name that was
- * asked for gets a number (lookups), and what it means is read from it again each time: a
- * node is worth its name, nothing else, and that is dropped when it was not used for long and
- * the kernel does not hold it.  Where steps are 1 a slice is a box, else a box for
- * each index of the axes up to the last that is taken in steps.
+ * There are more slices than node numbers, so the directory lists none.  A name that is
+ * looked up gets a number (lookups), and is parsed again for each request: only the
+ * name is stored for a node, and it is dropped when it was not used for long and the
+ * kernel does not hold the node.  If all steps are 1, a slice is a box, else a box for
+ * each index of the axes up to the last one with another step.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static int slice_parse_name(const struct tensor *t, const char *name,
 	return slice_parse(name, len - suffix, t->rank, t->shape, out);
 }
 
-/* The slice that an entry is; false: nobody has asked for it, or not lately. */
+/* Set *out to the slice of an entry.  Return false if its name was never looked up, or
+ * dropped. */
 static bool slice_of(const struct view *v, const uint64_t *at,
 		     struct slice *out)
 {
@@ -89,7 +90,8 @@ static bool slice_lacks_suffix(const char *name)
 	return len <= suffix || strcmp(name + len - suffix, SUFFIX) != 0;
 }
 
-/* Of names that were meant as slices; file managers ask for others, too. */
+/* Only names that were meant as slices get an explanation; file managers ask for
+ * others, too. */
 static bool slice_why_not(const struct view *v, const char *name,
 			  struct error *err)
 {
@@ -121,7 +123,7 @@ static bool slice_why_not(const struct view *v, const char *name,
 	return true;
 }
 
-/* For what asks which part it is in. */
+/* A box around the slice, for callers that ask which part a file is in. */
 static void slice_box(const struct view *v, const uint64_t *at, struct box *out)
 {
 	struct slice s;
@@ -171,7 +173,7 @@ static int slice_size(const struct view *v, const uint64_t *at,
 	return r;
 }
 
-/* Bytes [off, off + len) of the result, and no part that they are not in. */
+/* Prepare bytes [off, off + len) of the result, and no part that they do not lie in. */
 static int slice_prepare_pieces(struct tensor *t, const struct slice *s,
 				uint64_t off, uint64_t len, struct error *err)
 {
@@ -209,7 +211,8 @@ static int slice_prepare(const struct view *v, const uint64_t *at, uint64_t off,
 				    min_u64(len, total - off), err);
 }
 
-/* Byte `off` of the result begins box b: as many like it as make a band. */
+/* Byte `off` of the result begins box `b`: append it and as many of the following boxes
+ * as make a strip of rows.  Return the bytes appended; 0 if it has to go box by box. */
 static uint64_t slice_map_steps(const struct tensor *t, const struct slice *s,
 				const struct box *b, uint64_t off,
 				struct plan *plan)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stack/: what dask.array.from_npy_stack reads: info, 0.npy, 1.npy, ... */
+/* stack/: the files that dask.array.from_npy_stack reads: info, 0.npy, 1.npy, ... */
 
 /*
- * A file is some rows (indices of the first axis), whole stored blocks of them where
- * there are blocks, and about STACK_BYTES of them: a block of dask's is read as one, so it
- * should neither decode chunks of its neighbours nor be tiny.  `info` is a pickle of
+ * A file has some rows (indices of the first axis): whole stored blocks of them where
+ * there are blocks, and about STACK_BYTES. dask reads a block as a whole, so it should
+ * neither decode chunks of its neighbours nor be tiny.  `info` is a pickle of
  *
  *	{'chunks': ((r, r, ..., rest), (n1,), ...), 'dtype': dtype, 'axis': 0}
  *
- * Names are not padded, because dask makes them so; the directory lists them in the order
- * of their names.  Source: dask 2022.12 array/core.py, pickletools of Python 3.11.
+ * Names are not padded, because dask does not pad them; the directory lists them in the
+ * order of text.  Source: dask 2022.12 array/core.py, pickletools of Python 3.11.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,18 +23,18 @@
 #include "views/table.h"
 
 #define STACK_BYTES (UINT64_C(64) << 20)
-/* So many files at most: each is a number in `info`. */
+/* Most files; each takes a number in `info`. */
 #define STACK_FILES (UINT64_C(1) << 20)
 
 static bool stack_fits(struct tensor *t, unsigned axes)
 {
 	(void)axes;
-	/* Structures and opaque bytes are pickled in ways of their own. */
+	/* Structures and opaque bytes have other pickles, which are not supported. */
 	return view_is_numeric(t) && t->rank &&
 	       (t->dtype.kind <= DTYPE_COMPLEX || t->dtype.kind == DTYPE_BOOL);
 }
 
-/* Rows that are stored together. */
+/* Return the number of rows that are stored together. */
 static uint64_t stack_stored_rows(const struct tensor *t)
 {
 	struct box b;
@@ -48,7 +48,7 @@ static uint64_t stack_stored_rows(const struct tensor *t)
 static uint64_t stack_rows_a_file(const struct tensor *t)
 {
 	uint64_t unit = stack_stored_rows(t), most = t->shape[0];
-	uint64_t bytes = most ? t->bytes / most : 0; /* of a row */
+	uint64_t bytes = most ? t->bytes / most : 0; /* bytes of a row */
 	uint64_t units = 1;
 
 	if (bytes && unit <= STACK_BYTES / bytes)
@@ -73,7 +73,7 @@ static uint64_t stack_count(const struct view *v, unsigned level)
 
 static bool stack_is_info(const struct view *v, const uint64_t *at)
 {
-	return at[0] == stack_files(v); /* digits come before letters */
+	return at[0] == stack_files(v); /* "info" sorts behind the digits */
 }
 
 static void stack_name(const struct view *v, unsigned level, const uint64_t *at,
@@ -151,7 +151,7 @@ static void pickle_text(FILE *f, const char *s)
 	fputs(s, f);
 }
 
-/* numpy.dtype('f4', False, True) with the state that its __reduce__ gives. */
+/* Write numpy.dtype('f4', False, True) with the state that its __reduce__ returns. */
 static void pickle_dtype(FILE *f, const struct dtype *d)
 {
 	static const char none_and_sizes[] = "NNN"

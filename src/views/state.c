@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the views of a tensor keep of it from one request to the next. */
+/* What the views of a tensor keep from one request to the next. */
 #include "views/state.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The views there are; a new one is a file with a few little functions, and a row here. */
+/* The table of views; a new view is a file with a few small functions, and a row here. */
 #include "views/table.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "views/node.h"
 
-/* A view a line: they are many. */
+/* one view on each line */
 /* clang-format off */
 const struct view_ops *const view_table[] = {
 	&view_bin,
@@ -52,7 +52,7 @@ void view_options_default(struct view_options *o)
 		o->views |= view_table[i]->unlisted ? 0 : UINT64_C(1) << i;
 }
 
-/* (Samples are numbers or text.) */
+/* Several rows may have one name: views of the same name for other kinds of tensors. */
 uint64_t view_rows(const char *name, size_t len)
 {
 	uint64_t bits = 0;

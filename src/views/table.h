@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The views, each in a file of its own; rows of view_table. */
+/* The views, one or a few in each file; they are the rows of view_table. */
 #ifndef VIEWS_TABLE_H
 #define VIEWS_TABLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A tensor's directory: its views as files, all computed from node numbers. */
+/* A tensor's directory: its views as files, all found by arithmetic on node numbers. */
 #include "views/view.h"
 
 #include <errno.h>
@@ -183,7 +183,7 @@ static bool view_node_is_document(const struct view_node *w)
 	       (!ops->is_document || ops->is_document(&w->view, w->at));
 }
 
-/* What a file consists of: a header (of 0 bytes when it has none) and a box. */
+/* Set the header (of 0 bytes if there is none) and the box that a file consists of. */
 static int view_file_box(const struct view_node *w, struct box *b,
 			 struct npy_header *header, struct error *err)
 {
@@ -300,7 +300,7 @@ static int tensor_files_hold(struct files *files, uint64_t node, int64_t n)
 	return w.view.ops->hold(&w.view, w.at, n);
 }
 
-/* A view with a file for each sample is a set of them. */
+/* A view with a file for each sample is a set of samples. */
 static bool tensor_files_sample(struct files *files, uint64_t node,
 				struct files_sample *out)
 {

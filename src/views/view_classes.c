@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* classes/NAME/000042.pgm: samples by label, as ImageFolder and DatasetFolder want them. */
+/* classes/NAME/000042.pgm: samples by label, as ImageFolder and DatasetFolder expect
+ * them. */
 
 /*
- * What is in a class are the files of images/ or samples/ under other names, as hard links
- * are; see views/epochs.c.  Labels are read when somebody looks in; where they cannot be, that
- * is an error of the directory.  Samples with several indices are numbered in C order.
+ * The files of a class are those of images/ or samples/ under other names, as hard
+ * links are; see views/epochs.c.  Labels are read when the directory is first listed or
+ * searched; if they cannot be read, that is an error of the directory.  Samples with
+ * several indices are numbered in C order.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +27,7 @@ static bool classes_fits(struct tensor *t, unsigned axes)
 	       (view_is_numeric(t) || view_is_text(t) || view_is_sized(t));
 }
 
-/* Only where classes/ has pictures. */
+/* There is a classes-npy/ only where classes/ has pictures. */
 static bool classes_npy_fits(struct tensor *t, unsigned axes)
 {
 	return classes_fits(t, axes) && view_images.fits(t, axes);
@@ -57,7 +59,8 @@ static bool tensor_files_view(const struct tensor_files *f, const char *top,
 	return false;
 }
 
-/* The view whose files are listed in classes: pictures where they are. */
+/* Set *out to the view whose files are listed in a class: images/ if there is one, else
+ * samples/. */
 static bool listed_view(const struct tensor_files *f,
 			const struct view_node *dir, struct view *out)
 {
@@ -83,7 +86,7 @@ static uint64_t class_dirs_count(const struct tensor_files *f,
 
 	x = classes_index_or_warn(f->tensor, &r);
 	if (!x)
-		return 1; /* whose name is the error */
+		return 1; /* asking for its name returns the error */
 	if (!dir->depth)
 		return x->n;
 	return dir->at[0] < x->n
@@ -187,7 +190,7 @@ static int class_dirs_name(const struct tensor_files *f,
 	return x ? class_dirs_class(entry, x, entry->at[0], &node, buf, n) : r;
 }
 
-/* Numbers of classes; below them are other views' files. */
+/* Classes have node numbers; the files below them are nodes of other views. */
 static uint64_t classes_numbers(const struct view *v, unsigned level)
 {
 	return level ? 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* info.json: what the tensor is. */
+/* The view info.json: the description of the tensor. */
 #include <string.h>
 
 #include "views/table.h"

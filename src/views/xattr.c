@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
-/* The box of a file (or of the whole tensor), and axes its shape lacks. */
+/* Set *b to the box of a file (or to the whole tensor), and *drop to the number of
+ * leading axes that its shape lacks. */
 static int xattr_box(const struct tensor_files *f, uint64_t node, struct box *b,
 		     unsigned *drop)
 {
@@ -31,7 +32,7 @@ static int xattr_box(const struct tensor_files *f, uint64_t node, struct box *b,
 	return 0;
 }
 
-/* Of a file, or else of the tensor. */
+/* Write the shape of a file, or of the tensor if it is not a file. */
 static void xattr_shape(const struct tensor_files *f, uint64_t node,
 			const struct box *b, unsigned drop, char *buf, size_t n)
 {
@@ -75,7 +76,7 @@ static int xattr_storage(struct tensor *t, const struct box *b, const char *key,
 	return 0;
 }
 
-/* The flag that all rows of the box agree on, or "mixed". */
+/* Write the flag that all rows of the box have, or "mixed". */
 static int xattr_flag(struct tensor *t, const struct box *b, struct pinner *p,
 		      char *buf, size_t n)
 {
@@ -89,7 +90,7 @@ static int xattr_flag(struct tensor *t, const struct box *b, struct pinner *p,
 	return r < 0 ? r : 0;
 }
 
-/* A value that fits into `buf`. */
+/* Write a value that fits into `buf`. */
 static int xattr_short_value(const struct tensor_files *f, uint64_t node,
 			     const char *key, struct pinner *p, char *buf,
 			     size_t n)
@@ -133,7 +134,8 @@ static ssize_t xattr_deliver(const char *value, char *buf, size_t n)
 	return (ssize_t)len;
 }
 
-/* A value has at most 64 KiB: what is long in it is left to info.json. */
+/* An xattr has at most 64 KiB, so long attributes refer to info.json.  Return malloc'ed
+ * text, or NULL. */
 static char *xattr_shorten(const char *text)
 {
 	json_t *o = json_loads(text, JSON_ALLOW_NUL, NULL), *v;
@@ -197,7 +199,8 @@ bool view_node_why_not(const struct files *files, uint64_t dir,
 	       w.view.ops->why_not(&w.view, name, err);
 }
 
-/* What is listed is there; a part that is not opened yet has no layout. */
+/* List only keys that exist.  The layout of a part that is not open yet is unknown, so
+ * its keys are not listed. */
 const char *view_node_xattr_keys(const struct files *files, uint64_t node,
 				 size_t *len)
 {
