@@ -107,8 +107,8 @@ static int tensor_locate_chunked(const struct tensor *t, const struct layout *l,
 	uint64_t k = chunk_index_in_part(index), i = k % TENSOR_SEGMENT;
 
 	if (i >= segment->size / sizeof *at)
-		return error_set(err, -EIO, "%s: no chunk %llu", t->name,
-				 (unsigned long long)k);
+		return error_set(err, -EIO, "%s: there is no chunk %llu",
+				 t->name, (unsigned long long)k);
 	at += i;
 	c->pipeline = l->pipeline->n ? l->pipeline : NULL;
 	c->size = l->grid->chunk_bytes;
@@ -153,10 +153,10 @@ static int tensor_set_locate(const struct chunk_set *s, uint64_t index,
 
 	memset(c, 0, sizeof *c);
 	if (!l || chunk_index_in_part(index) >= layout_chunks(l))
-		return error_set(err, -EIO, "%s: no chunk %llu in part %u",
-				 t->name,
-				 (unsigned long long)chunk_index_in_part(index),
-				 chunk_index_part(index));
+		return error_set(
+			err, -EIO, "%s: there is no chunk %llu in part %u",
+			t->name, (unsigned long long)chunk_index_in_part(index),
+			chunk_index_part(index));
 	c->file = l->file;
 	c->recode = l->recode;
 	c->fill = l->fill;
@@ -202,7 +202,10 @@ static int tensor_read_stretches(struct tensor *t, const struct layout *l,
 		out += take;
 		n -= take;
 	}
-	return n ? error_set(err, -EIO, "%s: its files end early", t->name) : 0;
+	return n ? error_set(err, -EIO,
+			     "%s: the files that hold its data are too short",
+			     t->name)
+		 : 0;
 }
 
 /* Read the stored bytes of a chunk, then recode them into `b`. */
@@ -215,7 +218,9 @@ static int tensor_fetch_recoded(struct tensor *t, uint64_t index,
 	int r;
 
 	if (mul_overflows(n, l->recode->from, &stored))
-		return error_set(err, -EOVERFLOW, "%s: too large", t->name);
+		return error_set(err, -EOVERFLOW,
+				 "%s: a chunk is too large to be read",
+				 t->name);
 	raw = malloc(stored ? stored : 1);
 	if (!raw)
 		return error_no_memory(err, "a chunk as it is stored");

@@ -82,18 +82,18 @@ static int dtype_refuse(const char *text, char letter, struct error *err)
 	case 'M':
 	case 'm':
 		return error_set(err, -ENOTSUP,
-				 "%s: NumPy's dates and times have no type "
-				 "here; save them as int64",
+				 "%s: NumPy's dates and times are not "
+				 "supported; save them as int64",
 				 text);
 	case 'O':
 		return error_set(err, -ENOTSUP,
-				 "%s: Python objects are no numbers; save an "
-				 "array of a fixed type",
+				 "%s: Python objects are not supported; save "
+				 "an array of a fixed type",
 				 text);
 	default:
 		return error_set(err, -EINVAL,
-				 "'%s' is no type of NumPy: float32, uint8, "
-				 "<i2, ...",
+				 "'%s' is not a type of NumPy, such as "
+				 "float32, uint8 or <i2",
 				 text);
 	}
 }
@@ -109,17 +109,16 @@ static int dtype_set_sized(const char *text, char letter, uint64_t size,
 			continue;
 		if (size == 0 || size > SIZE_MOST ||
 		    (numeric && (size > 32 || !strchr(sizes, '@' + (int)size))))
-			return error_set(err, -EINVAL,
-					 "'%s': there is no such type of %llu "
-					 "bytes",
-					 text, (unsigned long long)size);
+			return error_set(
+				err, -EINVAL,
+				"'%s': NumPy has no such type of %llu bytes",
+				text, (unsigned long long)size);
 		if (letter != 'c' ? numeric && size == 16 && !HAVE_X87
 				  : size == 32 && !HAVE_X87)
-			return error_set(
-				err, -ENOTSUP,
-				"'%s': this machine has no long double "
-				"as x86 has it",
-				text);
+			return error_set(err, -ENOTSUP,
+					 "'%s': this machine does not have the "
+					 "long double of x86",
+					 text);
 		*out = (struct dtype){.kind = kinds[i].kind,
 				      .size = (uint32_t)size,
 				      .big_endian = big && numeric && size > 1};
@@ -169,7 +168,7 @@ int dtype_parse(const char *text, struct dtype *out, struct error *err)
 	if (!strcmp(at, "bfloat16"))
 		return error_set(err, -ENOTSUP,
 				 "bfloat16: NumPy and HDF5 have no such type; "
-				 "its bits are uint16");
+				 "use uint16 for its bits");
 	return dtype_parse_sized(text, at, big, out, err);
 }
 
@@ -248,8 +247,8 @@ int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,
 				 : error_no_memory(err, "the name of a type");
 	if ((*at == 'M' || *at == 'm') && at[1] == '8')
 		return error_set(err, -EINVAL,
-				 "'%.40s' is a date or time of a unit that "
-				 "NumPy does not have",
+				 "'%.40s' is a date or time with a unit that "
+				 "NumPy does not know",
 				 text);
 	if (is_empty_type(at))
 		return error_set(err, -ENOTSUP,
@@ -267,9 +266,9 @@ int dtype_parse_stored(const char *text, struct intern *in, struct dtype *out,
 				 "variable length, which is not supported");
 	if (*at == '(' || *at == '[' || *at == '{' || strchr(at, ','))
 		return error_set(err, -ENOTSUP,
-				 "its type '%.40s' is a structure as one text, "
-				 "which is not supported: load it with NumPy, "
-				 "and save it again",
+				 "its type '%.40s' is a structure spelled as "
+				 "one string, which is not supported: load it "
+				 "with NumPy, and save it again",
 				 text);
 	return dtype_parse(text, out, err);
 }

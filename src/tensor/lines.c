@@ -224,8 +224,8 @@ static void lines_put_sequence(struct lines *l, const char *s, size_t len)
 	if (len % l->sequence->bytes || !sequence_header(l->sequence, n, &h)) {
 		l->code =
 			error_set(l->err, -EBADMSG,
-				  "a sequence of %zu bytes has no whole "
-				  "elements of %llu",
+				  "a sequence of %zu bytes is not a whole "
+				  "number of elements of %llu bytes",
 				  len, (unsigned long long)l->sequence->bytes);
 		return;
 	}
@@ -242,7 +242,8 @@ void lines_put(struct lines *l, const char *s, size_t len)
 	if (l->code)
 		return;
 	if (l->values >= l->samples * l->per_sample) {
-		l->code = error_set(l->err, -EIO, "more values than elements");
+		l->code = error_set(l->err, -EIO,
+				    "there are more values than elements");
 		return;
 	}
 	if (l->why.code)
@@ -306,7 +307,7 @@ int lines_pack(struct lines *l, _Atomic uint64_t *gauge, struct buf **out,
 
 	if (l->values != l->samples * l->per_sample)
 		return error_set(
-			err, -EIO, "%llu values instead of %llu",
+			err, -EIO, "there are %llu values instead of %llu",
 			(unsigned long long)l->values,
 			(unsigned long long)(l->samples * l->per_sample));
 	b = buf_new(at + l->used, gauge);

@@ -32,7 +32,8 @@ int mosaic_new(struct mosaic **out, unsigned rank, const uint64_t *shape,
 
 	*out = NULL;
 	if (rank > RANK_MAX)
-		return error_set(err, -EBADMSG, "%u axes are too many", rank);
+		return error_set(err, -EBADMSG,
+				 "it has %u axes, which is too many", rank);
 	for (unsigned i = 0; i < rank; i++)
 		empty |= shape[i] == 0;
 	for (unsigned i = 0; i < rank && !empty; i++)
@@ -159,7 +160,8 @@ int mosaic_add(struct mosaic *m, const struct tile *t, struct error *err)
 	if (!t->all) {
 		if (t->rank > RANK_MAX)
 			return error_set(err, -EBADMSG,
-					 "mapping %u: %u axes are too many",
+					 "mapping %u: its source has %u axes, "
+					 "which is too many",
 					 m->added, t->rank);
 		have = 0;
 		if (!slab_is_empty(&t->from, t->rank))
@@ -168,12 +170,11 @@ int mosaic_add(struct mosaic *m, const struct tile *t, struct error *err)
 		if (r < 0)
 			return r;
 		if (n != have)
-			return error_set(
-				err, -EBADMSG,
-				"mapping %u: %llu elements are to come "
-				"from %llu",
-				m->added, (unsigned long long)n,
-				(unsigned long long)have);
+			return error_set(err, -EBADMSG,
+					 "mapping %u: it maps %llu elements to "
+					 "%llu of its source",
+					 m->added, (unsigned long long)n,
+					 (unsigned long long)have);
 	}
 	r = tile_put(m, t, to, from, err);
 	if (r < 0)

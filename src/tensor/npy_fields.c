@@ -25,7 +25,7 @@ struct fields {
 
 static int fields_are_no_list(struct error *err)
 {
-	return error_set(err, -EBADMSG, "its type is no list of fields");
+	return error_set(err, -EBADMSG, "its type is not a list of fields");
 }
 
 static int fields_read_list(struct npy_text *t, struct intern *in,
@@ -49,7 +49,8 @@ static int field_read_type(struct npy_text *t, struct intern *in,
 				 "which is not supported: load it with NumPy, "
 				 "and save it again");
 	if (!npy_take_string(t, text, sizeof text))
-		return error_set(err, -EBADMSG, "a field's type is no text");
+		return error_set(err, -EBADMSG,
+				 "a field's type is not a string");
 	r = dtype_parse_stored(text, in, &plain, err);
 	if (r < 0)
 		return r;
@@ -66,10 +67,10 @@ static int field_intern_name(struct npy_text *t, struct intern *in,
 	char name[NAME_ROOM];
 
 	if (!npy_take_string(t, name, sizeof name))
-		return error_set(err, -EBADMSG,
-				 "a field's name is no text of less than %d "
-				 "bytes",
-				 NAME_ROOM);
+		return error_set(
+			err, -EBADMSG,
+			"a field's name is not a string of less than %d bytes",
+			NAME_ROOM);
 	*out = intern_text(in, name);
 	return *out ? 0 : error_no_memory(err, "the names of fields");
 }
@@ -109,8 +110,7 @@ static int field_read_dims(struct npy_text *t, struct intern *in,
 		return r;
 	for (unsigned i = 0; i < rank; i++)
 		if (!dims[i])
-			return error_set(err, -ENOTSUP,
-					 "a field without bytes");
+			return error_set(err, -ENOTSUP, "a field has no bytes");
 	f->rank = rank;
 	f->dims = intern_bytes(in, dims, rank * sizeof *dims);
 	return f->dims ? 0 : error_no_memory(err, "the shape of a field");
@@ -156,7 +156,7 @@ static int fields_add(struct fields *all, struct dtype_field *f,
 	if (pad)
 		return 0;
 	if (!*f->name)
-		return error_set(err, -ENOTSUP, "a field without a name");
+		return error_set(err, -ENOTSUP, "a field has no name");
 	if (all->n == all->room) {
 		uint32_t room = all->room ? 2 * all->room : 16;
 		struct dtype_field *at =
@@ -195,7 +195,8 @@ static int fields_check_names(const struct fields *all, struct error *err)
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(names[i - 1], names[i]))
 			return error_set(err, -EBADMSG,
-					 "two fields named '%.80s'", names[i]);
+					 "two fields are named '%.80s'",
+					 names[i]);
 	return 0;
 }
 
@@ -217,7 +218,7 @@ static int fields_read_all(struct npy_text *t, struct intern *in,
 		comma = npy_take(t, ',');
 	}
 	if (!all->n)
-		return error_set(err, -ENOTSUP, "a structure without fields");
+		return error_set(err, -ENOTSUP, "a structure has no fields");
 	return fields_check_names(all, err);
 }
 
@@ -229,7 +230,8 @@ static int fields_read_list(struct npy_text *t, struct intern *in,
 	int r = 0;
 
 	if (depth > DEPTH_MAX)
-		r = error_set(err, -ENOTSUP, "its type is too complicated");
+		r = error_set(err, -ENOTSUP,
+			      "its structures are nested too deeply");
 	else if (!npy_take(t, '['))
 		r = fields_are_no_list(err);
 	if (r == 0)

@@ -127,28 +127,29 @@ int npy_take_shape(struct npy_text *t, unsigned *rank, uint64_t *shape,
 	unsigned n = 0;
 
 	if (!npy_take(t, '('))
-		return error_set(err, -EBADMSG, "a shape is no tuple");
+		return error_set(err, -EBADMSG, "a shape is not a tuple");
 	while (!npy_take(t, ')')) {
 		if (!comma)
-			return error_set(err, -EBADMSG, "a shape is no tuple");
+			return error_set(err, -EBADMSG,
+					 "a shape is not a tuple");
 		if (n == RANK_MAX)
 			return error_set(err, -ENOTSUP,
-					 "an array of more than %d axes",
+					 "its shape has more than %d axes",
 					 RANK_MAX);
 		if (npy_next(t, '-'))
-			return error_set(
-				err, -ENOTSUP,
-				"its shape has a negative size, which NumPy "
-				"takes for all that follows: load it with "
-				"NumPy, and save it again");
+			return error_set(err, -ENOTSUP,
+					 "its shape has a negative size, which "
+					 "NumPy infers from the data: load it "
+					 "with NumPy, and save it again");
 		if (!npy_take_number(t, &shape[n++]))
-			return error_set(err, -EBADMSG,
-					 "a shape has what is no size");
+			return error_set(
+				err, -EBADMSG,
+				"a shape has an entry that is not a size");
 		comma = npy_take(t, ',');
 	}
 	/* (3) is a number, not a tuple. */
 	if (n == 1 && !comma)
-		return error_set(err, -EBADMSG, "a shape is no tuple");
+		return error_set(err, -EBADMSG, "a shape is not a tuple");
 	*rank = n;
 	return 0;
 }

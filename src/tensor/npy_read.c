@@ -17,7 +17,7 @@
  */
 static int npy_damaged(struct error *err, const char *what)
 {
-	return error_set(err, -EBADMSG, "a damaged .npy header: %s", what);
+	return error_set(err, -EBADMSG, "its .npy header is damaged: %s", what);
 }
 
 static int npy_read_shape(struct npy_text *t, struct intern *in,
@@ -44,7 +44,7 @@ static int npy_read_descr(struct npy_text *t, struct intern *in,
 			"without a field), which NumPy itself does "
 			"not save");
 	if (!npy_take_string(t, text, sizeof text))
-		return npy_damaged(err, "its type is no text");
+		return npy_damaged(err, "its type is not a string");
 	return in ? dtype_parse_stored(text, in, &f->dtype, err)
 		  : dtype_parse(text, &f->dtype, err);
 }
@@ -63,7 +63,7 @@ static int npy_read_order(struct npy_text *t, struct intern *in,
 /* Turn an error in a value into one that says that the header is damaged. */
 static int npy_error_as_damaged(int r, struct error *err)
 {
-	static const char why[] = "a damaged .npy header: ";
+	static const char why[] = "its .npy header is damaged: ";
 
 	if (r != -EINVAL && r != -EBADMSG)
 		return r;
@@ -89,17 +89,18 @@ static int npy_read_dictionary(struct npy_text *t, struct intern *in,
 	char name[16];
 
 	if (!npy_take(t, '{'))
-		return npy_damaged(err, "it is no dictionary");
+		return npy_damaged(err, "it is not a dictionary");
 	while (!npy_take(t, '}')) {
 		int r;
 
 		if (!comma || !npy_take_string(t, name, sizeof name))
-			return npy_damaged(err, "it is no dictionary");
+			return npy_damaged(err, "it is not a dictionary");
 		for (i = 0; i < 3 && strcmp(name, keys[i].name) != 0; i++)
 			;
 		if (i == 3 || !npy_take(t, ':'))
-			return npy_damaged(err, "it is no dictionary of descr, "
-						"fortran_order and shape");
+			return npy_damaged(err,
+					   "it is not a dictionary of descr, "
+					   "fortran_order and shape");
 		seen |= 1u << i;
 		r = npy_error_as_damaged(keys[i].read(t, in, f, err), err);
 		if (r < 0)
@@ -141,19 +142,20 @@ int npy_read(const void *data, size_t n, struct intern *in,
 	int r;
 
 	if (n < 10 || memcmp(p, "\x93NUMPY", 6) != 0)
-		return error_set(err, -EBADMSG, "no .npy file");
+		return error_set(err, -EBADMSG, "not a .npy file");
 	if (p[6] < 1 || p[6] > 3 || p[7] != 0)
-		return error_set(err, -ENOTSUP,
-				 "version %u.%u of .npy is unknown", p[6],
-				 p[7]);
+		return error_set(
+			err, -ENOTSUP,
+			"version %u.%u of the .npy format is not supported",
+			p[6], p[7]);
 	head = p[6] == 1 ? 10 : 12;
 	if (n < head)
 		return npy_damaged(err, "it is cut off");
 	length = p[6] == 1 ? load_le16(p + 8) : load_le32(p + 8);
 	if (length > NPY_HEADER_MOST - head)
 		return error_set(err, -ENOTSUP,
-				 "a .npy header of %zu bytes; NumPy reads none "
-				 "of more than 10 000",
+				 "its .npy header has %zu bytes, which is too "
+				 "long (NumPy itself reads at most 10 000)",
 				 length);
 	if (n - head < length)
 		return npy_damaged(err, "it is cut off");

@@ -35,7 +35,7 @@ static struct layout *layout_missing(struct tensor *t, const struct error *why)
 
 	if (!l)
 		return NULL;
-	log_warn("%s: what was in a missing part reads as fill value "
+	log_warn("%s: elements of a missing part read as fill value "
 		 "(missing=fill): %s",
 		 t->name, why->text);
 	l->kind = LAYOUT_ABSENT;

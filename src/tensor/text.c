@@ -95,7 +95,7 @@ static int text_locate(const struct chunk_set *s, uint64_t index,
 	(void)segment;
 	memset(c, 0, sizeof *c);
 	if (index >= text_of(s)->segments)
-		return error_set(err, -EIO, "%s: no text segment %llu",
+		return error_set(err, -EIO, "%s: there is no text segment %llu",
 				 text_of(s)->t->name,
 				 (unsigned long long)index);
 	c->state = CHUNK_FETCH;
@@ -287,7 +287,7 @@ static int text_bytes_table(struct text *x, _Atomic uint64_t **out,
 	if (x->segments > SEGMENTS_MAX)
 		return error_set(err, -EFBIG,
 				 "%s: too many values to count the bytes of "
-				 "all: read samples",
+				 "array.txt: read the files in samples/",
 				 x->t->name);
 	made = malloc((x->segments + 1) * sizeof *made);
 	if (!made)
@@ -391,8 +391,8 @@ int text_sample_size(struct text *x, uint64_t sample, struct pinner *p,
 	int r;
 
 	if (sample >= x->samples)
-		return error_set(err, -ENOENT, "%s: no sample %llu", x->t->name,
-				 (unsigned long long)sample);
+		return error_set(err, -ENOENT, "%s: there is no sample %llu",
+				 x->t->name, (unsigned long long)sample);
 	r = text_known_size(x, sample, size, err);
 	if (r)
 		return r < 0 ? r : 0;

@@ -92,7 +92,8 @@ static int sequence_count(struct text *x, uint64_t sample, struct pinner *p,
 
 	if (size < 8 || size > sizeof record || size != t->dtype.size)
 		return error_set(err, -ENOTSUP,
-				 "%s: a sequence is stored as %zu bytes",
+				 "%s: a sequence is stored as %zu bytes, which "
+				 "is not supported",
 				 t->name, size);
 	r = sequence_read_record(x, sample, p, record, size, err);
 	if (r < 0)
@@ -135,7 +136,8 @@ int text_known_size(struct text *x, uint64_t sample, uint64_t *size,
 	n = *size / x->sequence.bytes;
 	if (*size % x->sequence.bytes || !sequence_size(&x->sequence, n, size))
 		return error_set(err, -EBADMSG,
-				 "%s: sequence %llu has no whole elements",
+				 "%s: sequence %llu does not have a whole "
+				 "number of elements",
 				 x->t->name, (unsigned long long)sample);
 	return 1;
 }

@@ -503,7 +503,8 @@ TEST(hostile_numbers_are_refused)
 	CHECK_EQ_I(mosaic_add(m, &t, &err), -EBADMSG);
 	t.from.count[0] = 0;
 	CHECK_EQ_I(mosaic_add(m, &t, &err), -EBADMSG);
-	CHECK_STR(err.text, "mapping 1: 10 elements are to come from 0");
+	CHECK_STR(err.text,
+		  "mapping 1: it maps 10 elements to 0 of its source");
 	t.rank = 33;
 	CHECK_EQ_I(mosaic_add(m, &t, &err), -EBADMSG);
 	CHECK_EQ_U(mosaic_count(m), 0);

@@ -216,18 +216,18 @@ def structures_that_are_none():
             ("object", b"'<i4'", b"'|O'", "Python objects"),
             ("text", b"'<i4'", b"'<U4'", "text"),
             ("no field", b"('bb', '<i4', (3,))", b"", ""),
-            ("no bytes", b"(3,)", b"(0,)", "without bytes"),
+            ("no bytes", b"(3,)", b"(0,)", "has no bytes"),
             ("large", b"(3,)", b"(999999999,)", "too large"),
             ("larger", b"(3,)", b"(9223372036854775807, 9223372036854775807)",
              "too large"),
             ("number", b"(3,)", b"3", ""),
-            ("no name", b"'bb'", b"''", "without a name"),
+            ("no name", b"'bb'", b"''", "has no name"),
             ("title", b"'bb'", b"('aaaaaa', 'bb')", "two fields"),
             ("escape", b"'bb'", b"'\\N{DIGIT ONE}'", "name"),
             ("nul", b"'bb'", b"'\\x00'", "name"),
             ("open", b")]", b") ", "list"),
-            ("deep", b"'<i4'", b"[('a'," * 40 + b"'<i4'" + b")]" * 40, "complicated"),
-            ("deeper", b"'<i4'", b"[('a'," * 4000, "complicated")):
+            ("deep", b"'<i4'", b"[('a'," * 40 + b"'<i4'" + b")]" * 40, "nested too deeply"),
+            ("deeper", b"'<i4'", b"[('a'," * 4000, "nested too deeply")):
         head = whole[10:whole.index(b"\n")].rstrip().replace(of, by)
         check(head != whole[10:whole.index(b"\n")].rstrip(), what)
         path = os.path.join(work, "bad.npy")
@@ -313,8 +313,8 @@ def odd_headers():
 def sentences_about_odd_types():
     """One line each, whatever the file has in it."""
     for i, (descr, want) in enumerate((
-            ("<f4\\x1b[31m\\n\\x7f\\x9b", "'<f4?[31m????' is no type of NumPy"),
-            ("<M8[xx]", "a unit that NumPy does not have"))):
+            ("<f4\\x1b[31m\\n\\x7f\\x9b", "'<f4?[31m????' is not a type of NumPy"),
+            ("<M8[xx]", "a unit that NumPy does not know"))):
         path = with_header("type%d.npy" % i, "{'descr': '%s', 'fortran_order': False, "
                            "'shape': (3,)}" % descr, bytes(12))
         equal(loaded(path), None, "NumPy and " + descr)
@@ -508,7 +508,7 @@ def parts_that_do_not_fit():
     refused("part-2.npy: its type is <f8", "--concat=1")
     with open(path + "/part-2.npy", "wb") as f:
         f.write(b"something else")
-    refused("part-2.npy: no .npy file", "--concat=1")
+    refused("part-2.npy: not a .npy file", "--concat=1")
     os.unlink(path + "/part-2.npy")
     os.mkdir(path + "/part-2.npy")
     refused("part-2.npy", "--concat=1", code=2)
