@@ -26,7 +26,7 @@ const struct view_ops view_array = {
 };
 const struct view_ops view_bin = {
 	.name = "bin",
-	.summary = "array.bin, the same without header",
+	.summary = "array.bin, the whole tensor without a header",
 	.top = "array.bin",
 	.fits = bin_fits,
 	.box_of = view_whole_box,

@@ -175,7 +175,8 @@ static int bundle_check_keys(char **names, size_t n, struct error *err)
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(names[i - 1], names[i]))
 			return error_set(err, -EEXIST,
-					 BUNDLE_NAME ": two are called %s",
+					 BUNDLE_NAME
+					 ": two tensors are called %s",
 					 names[i]);
 	return 0;
 }
@@ -227,8 +228,9 @@ static int bundle_write_header(struct bundle_table *x, struct error *err)
 	x->head = div_up(8 + len, PAGE) * PAGE;
 	if (x->head - 8 > HEADER_MOST)
 		return error_set(err, -EFBIG,
-				 BUNDLE_NAME ": its header would be longer "
-					     "than %d bytes",
+				 BUNDLE_NAME
+				 ": its header would be longer than %d bytes, "
+				 "which the format does not allow",
 				 HEADER_MOST);
 	x->header = malloc(x->head);
 	if (!x->header)

@@ -210,8 +210,8 @@ static int class_make_names(const struct class_labels *l,
 	for (uint32_t i = 1; i < n; i++)
 		if (!strcmp(made[i - 1].name, made[i].name))
 			return error_set(err, -EEXIST,
-					 "labels '%.60s...' and another one "
-					 "have the same name",
+					 "label '%.60s...' and another label "
+					 "would have the same directory",
 					 made[i].label);
 	return 0;
 }
@@ -271,7 +271,8 @@ int class_index_new(struct class_index **out, struct class_labels *l,
 		if (!i || !label_is_same(&l->at[i - 1], &l->at[i])) {
 			if (made.n == CLASSES_MAX)
 				r = error_set(err, -E2BIG,
-					      "more than %u different labels",
+					      "there are more than %u "
+					      "different labels",
 					      CLASSES_MAX);
 			else if (!vec_push(&made, one))
 				r = error_no_memory(err, "the list of classes");
@@ -460,7 +461,7 @@ int classes_fail_unused(const struct classes *c, const char *name,
 	return error_set(err, -EINVAL,
 			 "labels: '%s' has the shape %s, and no dataset has "
 			 "samples along such axes (sample-axes= says how many "
-			 "count samples); one-hot labels are not taken, their "
-			 "numbers are",
+			 "axes count samples); one-hot labels are not "
+			 "supported, use the numbers of the classes",
 			 name, shape);
 }

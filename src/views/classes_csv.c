@@ -71,22 +71,23 @@ static int label_file_read_row(void *ctx, uint64_t line, char **field, size_t n,
 	if (first)
 		c->numbered = n == 2;
 	if (n != 1u + c->numbered)
-		return error_set(err, -EBADMSG,
-				 "line %" PRIu64 ": %zu fields; rows are a "
-				 "label, or row,label",
-				 line, n);
+		return error_set(
+			err, -EBADMSG,
+			"line %" PRIu64
+			": %zu fields; a line has to be a label, or row,label",
+			line, n);
 	if (first && label_file_is_header(field, n))
 		return 0;
 	one.text = label_file_trim(field[n - 1]);
 	if (!*one.text)
 		return error_set(err, -EBADMSG,
-				 "line %" PRIu64 ": an empty label", line);
+				 "line %" PRIu64 ": the label is empty", line);
 	if (c->numbered &&
 	    (!label_file_whole_number(label_file_trim(field[0]), &row) ||
 	     row < 0 || row >= CLASSES_SAMPLES_MAX))
 		return error_set(err, -EBADMSG,
-				 "line %" PRIu64 ": '%.40s' is no number of a "
-				 "row",
+				 "line %" PRIu64
+				 ": '%.40s' is not the number of a row",
 				 line, field[0]);
 	if (c->numbered)
 		one.row = (uint32_t)row;
@@ -166,7 +167,7 @@ static int label_file_check_rows(struct csv_labels *c, struct error *err)
 			return error_set(
 				err, -EBADMSG, "row %zu has %s", i,
 				i && c->list.at[i].row == i - 1
-					? "no label, the one before has two"
+					? "no label, the row before it has two"
 					: "no label");
 	return 0;
 }
@@ -220,7 +221,7 @@ static int label_file_read(const char *path, char **text, size_t *n,
 		return error_errno(err, -errno, "labels '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > CSV_MOST)
 		return error_set(err, -EINVAL,
-				 "labels '%s' are no file of at most 4 GiB",
+				 "labels '%s': not a file of at most 4 GiB",
 				 path);
 	*text = malloc((size_t)st.st_size + 1);
 	if (!*text)

@@ -72,9 +72,11 @@ static int label_put_line(void *ctx, const unsigned char *line, size_t len,
 	char *to;
 
 	if (x->n == x->l->n)
-		return error_set(err, -EIO, "more labels than there should be");
+		return error_set(err, -EIO,
+				 "there are more labels than elements");
 	if (memchr(line, 0, len))
-		return error_set(err, -EBADMSG, "label %llu has a NUL in it",
+		return error_set(err, -EBADMSG,
+				 "label %llu contains a NUL character",
 				 (unsigned long long)x->n);
 	if (x->room - x->used < len + 1) {
 		size_t room = 2 * x->room + len + 4096;

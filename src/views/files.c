@@ -97,9 +97,9 @@ static bool files_add(struct tensor_files *f, unsigned row, uint64_t views,
 	}
 	memmove(f->row + k, f->row + k + 1, --f->n - k);
 	return !(views >> row & 1) ||
-	       view_add_note(f->tensor, ops->top,
-			     "more files than a directory tree here can "
-			     "number");
+	       view_add_note(
+		       f->tensor, ops->top,
+		       "it would have more files than there are node numbers");
 }
 
 static int files_text(struct tensor *t, unsigned axes, struct error *err)

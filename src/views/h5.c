@@ -37,12 +37,13 @@ static int h5_check(const struct tensor *t, const struct monolith *m,
 	if (m->tail.nparts != (t->bytes > 0) ||
 	    (t->bytes && monolith_part_at(m, 0).bytes != t->bytes))
 		return error_set(err, -EIO,
-				 "%s: the HDF5 file made of it has other data",
+				 "%s: the file made for array.h5 does not "
+				 "match the dataset",
 				 t->name);
 	if (known && known != m->tail.front)
 		return error_set(err, -ESTALE,
-				 "%s: array.h5 is not what it was: its source "
-				 "changed, mount again",
+				 "%s: array.h5 changed because its source "
+				 "changed: mount again",
 				 t->name);
 	return 0;
 }
@@ -113,7 +114,7 @@ static int h5_front(const struct tensor *t, uint64_t *front, struct error *err)
 {
 	*front = atomic_load(&t->views->h5_front);
 	return *front ? 0
-		      : error_set(err, -EIO, "%s: array.h5 was not made yet",
+		      : error_set(err, -EIO, "%s: array.h5 was not prepared",
 				  t->name);
 }
 

@@ -291,7 +291,9 @@ static char *list_block(const struct view *v, const uint64_t *at, size_t *len,
 	if (text && *len != list_block_start(l, at[0] + 1) -
 				    list_block_start(l, at[0])) {
 		free(text);
-		error_set(err, -EIO, "%s: lines of another length: a defect",
+		error_set(err, -EIO,
+			  "%s: lines have an unexpected length, which is a "
+			  "defect in tensorfs",
 			  v->tensor->name);
 		return NULL;
 	}
@@ -319,8 +321,8 @@ static void lists_end(struct tensor *t)
 	}
 LIST(view_manifest_csv, "manifest.csv", "manifest.csv, a row for each sample",
      list_fits);
-LIST(view_manifest_jsonl, "manifest.jsonl", "the same as lines of JSON",
-     list_fits);
+LIST(view_manifest_jsonl, "manifest.jsonl",
+     "manifest.jsonl, a line of JSON for each sample", list_fits);
 LIST(view_files_txt, "files.txt", "files.txt, the paths of samples", list_fits);
 LIST(view_file_list, "file_list", "file_list, paths and labels for DALI",
      list_labels_fit);

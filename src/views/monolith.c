@@ -56,5 +56,5 @@ int monolith_read(const void *data, size_t n, struct monolith *out,
 				return 0;
 		}
 	}
-	return error_set(err, -EIO, "the HDF5 file made of it makes no sense");
+	return error_set(err, -EIO, "the HDF5 file made of it is inconsistent");
 }

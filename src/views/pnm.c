@@ -14,7 +14,7 @@ static bool pnm_is_blank(unsigned char c)
 
 static int pnm_damaged(struct error *err, const char *what)
 {
-	return error_set(err, -EBADMSG, "a damaged image: %s", what);
+	return error_set(err, -EBADMSG, "the image is damaged: %s", what);
 }
 
 /* Read the number at *at, behind blanks and comments; a comment ends with its line. */
@@ -31,18 +31,19 @@ static int pnm_read_number(const unsigned char *p, size_t n, size_t *at,
 				i++;
 	if (i == *at || i == n || p[i] < '0' || p[i] > '9')
 		return error_set(err, -EBADMSG,
-				 "a damaged image: its header has no %s", what);
+				 "the image is damaged: its header has no %s",
+				 what);
 	for (; i < n && p[i] >= '0' && p[i] <= '9'; i++) {
 		v = v * 10 + (uint64_t)(p[i] - '0');
 		if (v > most)
 			return error_set(err, -EBADMSG,
-					 "a damaged image: its %s is more than "
-					 "%llu",
+					 "the image is damaged: its %s is more "
+					 "than %llu",
 					 what, (unsigned long long)most);
 	}
 	if (v == 0)
-		return error_set(err, -EBADMSG, "a damaged image: its %s is 0",
-				 what);
+		return error_set(err, -EBADMSG,
+				 "the image is damaged: its %s is 0", what);
 	*at = i;
 	*out = v;
 	return 0;
@@ -52,14 +53,15 @@ static int pnm_read_format(const unsigned char *p, size_t n, struct pnm *f,
 			   struct error *err)
 {
 	if (n < 3 || p[0] != 'P' || p[1] < '1' || p[1] > '7')
-		return error_set(err, -EBADMSG, "no PGM or PPM image");
+		return error_set(err, -EBADMSG, "not a PGM or PPM image");
 	if (p[1] == '1' || p[1] == '4')
 		return error_set(err, -ENOTSUP,
-				 "a bitmap (PBM); pbmtopgm makes a PGM of it");
+				 "PBM bitmaps are not supported: convert it "
+				 "with pbmtopgm");
 	if (p[1] == '7')
 		return error_set(err, -ENOTSUP,
-				 "a PAM image; pamtopnm makes a PGM or PPM of "
-				 "it");
+				 "PAM images are not supported: convert it "
+				 "with pamtopnm");
 	f->plain = p[1] < '4';
 	f->channels = p[1] == '3' || p[1] == '6' ? 3 : 1;
 	return 0;
@@ -138,7 +140,7 @@ int pnm_plain_take(struct pnm_plain *p, const struct pnm *image,
 				r = pnm_put_number(p, image, out, made, err);
 			p->comment = s[i] == '#';
 		} else {
-			return pnm_damaged(err, "text that is no number");
+			return pnm_damaged(err, "text that is not a number");
 		}
 	}
 	return r;

@@ -53,7 +53,7 @@ static int safetensors_map(const struct view *v, const uint64_t *at,
 
 	(void)at;
 	return b ? bundle_map(b, off, plan, err)
-		 : error_set(err, -EIO, "%s: it was not prepared",
+		 : error_set(err, -EIO, "%s: " BUNDLE_NAME " was not prepared",
 			     v->tensor->name);
 }
 

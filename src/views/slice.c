@@ -103,21 +103,20 @@ static bool slice_why_not(const struct view *v, const char *name,
 	dtype_shape_text(t->shape, t->rank, shape, sizeof shape);
 	if (r == -EINVAL)
 		error_set(err, r,
-			  "'%.200s' is no slice: these are indices, "
-			  "START:STOP:STEP and one '...', with commas between "
-			  "them, and " SUFFIX " behind",
+			  "'%.200s' is not a slice: a slice is indices, "
+			  "START:STOP:STEP and at most one '...', with commas "
+			  "between them, and ends with " SUFFIX,
 			  name);
 	else if (r == 0)
 		error_set(err, -ENOSPC,
-			  "too many slices of this tensor are known at once");
+			  "too many slices of this tensor are in use at once");
 	else if (!slice_lacks_suffix(name))
 		error_set(err, r,
-			  "'%.200s' has an index beyond an axis, or more of "
-			  "them than there are axes: the shape is %s",
+			  "'%.200s' has an index beyond the end of an axis, or "
+			  "more indices than there are axes: the shape is %s",
 			  name, shape);
 	else if (*name && strspn(name, "0123456789:,-") == strlen(name))
-		error_set(err, r, "'%.200s' lacks " SUFFIX " behind the slice",
-			  name);
+		error_set(err, r, "'%.200s' lacks " SUFFIX " at its end", name);
 	else
 		return false;
 	return true;

@@ -217,7 +217,7 @@ const struct view_ops view_classes = {
 };
 const struct view_ops view_classes_npy = {
 	.name = "classes-npy",
-	.summary = "classes-npy/LABEL/, the same as .npy where classes/ has "
+	.summary = "classes-npy/LABEL/, .npy files by label where classes/ has "
 		   "pictures",
 	.top = "classes-npy",
 	.levels = 2,

@@ -281,10 +281,10 @@ def slices_that_are_none_say_why():
                 return e.errno
 
         equal(why("/a/slice"), errno.ENODATA, "before")
-        for name, word in (("1;2.npy", "'1;2.npy' is no slice"),
-                           ("7,:.npy", "beyond an axis"), ("7,:.npy", "(6, 5)"),
+        for name, word in (("1;2.npy", "'1;2.npy' is not a slice"),
+                           ("7,:.npy", "beyond the end of an axis"), ("7,:.npy", "(6, 5)"),
                            ("0,0,0.npy", "'0,0,0.npy'"), ("3:5", "lacks .npy"),
-                           ("x" * 250 + ".npy", "is no slice")):
+                           ("x" * 250 + ".npy", "is not a slice")):
             check(not os.path.exists("%s/a/slice/%s" % (m.path, name)), name)
             check(word in str(why("/a/slice")), "%s: %s" % (name, why("/a/slice")))
             p = tensorfs("cat", "%s:a/slice/%s" % (path, name))
