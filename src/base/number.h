@@ -49,5 +49,16 @@ static inline unsigned digits_of(uint64_t v)
 	}
 	return n;
 }
+/* Write the decimal digits of `v` to `out`, at most DIGITS_MAX, without a terminator; return
+ * how many. */
+#define DIGITS_MAX 20
+static inline unsigned digits_put(char *out, uint64_t v)
+{
+	unsigned n = digits_of(v);
+
+	for (unsigned i = n; i-- > 0; v /= 10)
+		out[i] = (char)('0' + v % 10);
+	return n;
+}
 
 #endif

@@ -2,7 +2,6 @@
 /* Headers of .npy files as np.save writes them. */
 #include "tensor/dtype.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -89,14 +88,16 @@ static size_t npy_back_begin(unsigned rank, const uint64_t *shape, char *buf,
 			     size_t n)
 {
 	size_t used = sizeof back_text - 1;
-	int spaces = rank ? GROWTH - (int)digits_of(shape[0]) : 0;
+	size_t spaces = rank ? GROWTH - digits_of(shape[0]) : 0;
 
 	memcpy(buf, back_text, used);
 	dtype_shape_text(shape, rank, buf + used, n - used);
 	used += strlen(buf + used);
 	if (n - used < 3 + GROWTH + 1)
 		return 0;
-	return used + (size_t)sprintf(buf + used, ", }%*s", spaces, "");
+	memcpy(buf + used, ", }", 3);
+	memset(buf + used + 3, ' ', spaces);
+	return used + 3 + spaces;
 }
 
 /* Write magic, version, length and the beginning of the text; return the bytes. */
