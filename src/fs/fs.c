@@ -332,30 +332,47 @@ int fs_readdir(struct fs *fs, uint64_t ino, uint64_t pos, bool attrs,
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Set *n to the node of a regular file, *size to its size in bytes, and clamp *len to it.
- * Unless the window is empty, prepare what map needs. */
-static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t *len,
-			struct node *n, uint64_t *size)
+/* Find size, length and first plan of a window of a file whose format does each alone. */
+static int window_by_steps(struct fs *fs, const struct node *n, uint64_t off,
+			   uint64_t len, struct window *w, struct error *err)
+{
+	const struct files_ops *ops = n->files->ops;
+	struct attr a;
+	int r = fs_attr(fs, n, &a, err);
+
+	if (r < 0)
+		return r;
+	window_init(w, n, off < a.size ? min_u64(len, a.size - off) : 0);
+	w->of.size = a.size;
+	return w->of.len && ops->prepare
+		       ? ops->prepare(n->files, n->node, off, w->of.len, err)
+		       : 0;
+}
+
+/* Set *n to the node of a regular file and find out what is known of the window, cut at
+ * the end of the file.  An empty window needs nothing else. */
+static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
+			struct node *n, struct window *w)
 {
 	struct error err = {0};
-	struct attr a;
 	int r = tree_node(fs->tree, ino, n);
 
 	if (r < 0)
 		return r;
 	if (!S_ISREG(n->type) || !n->files)
 		return S_ISDIR(n->type) ? -EISDIR : -EINVAL;
-	r = fs_attr(fs, n, &a, &err);
-	if (r == -ENOENT)
-		return r;
-	if (r < 0)
-		return fs_report(fs, ino, r, &err);
-	*size = a.size;
-	*len = off < a.size ? min_u64(*len, a.size - off) : 0;
-	if (*len == 0 || !n->files->ops->prepare)
-		return 0;
-	r = n->files->ops->prepare(n->files, n->node, off, *len, &err);
-	return r < 0 ? fs_report(fs, ino, r, &err) : 0;
+	if (n->files->ops->window) {
+		w->of = (struct file_window){0};
+		plan_init(&w->plan, len);
+		w->plan.bands = true;
+		r = n->files->ops->window(n->files, n->node, off, len,
+					  store_pinner(fs->store), &w->of,
+					  &w->plan, &err);
+		w->planned = true;
+	} else {
+		r = window_by_steps(fs, n, off, len, w, &err);
+	}
+	return r < 0 && r != -ENOENT ? fs_report(fs, ino, r, &err) : r;
 }
 
 /* Answer from a whole file that is kept in the cache (fs->kept); false if there is none. */
@@ -382,13 +399,16 @@ int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	    struct reply *out)
 {
 	struct error err = {0};
+	struct window w;
 	struct node n;
-	int r = read_prepare(fs, ino, off, &len, &n, &out->size);
+	int r = read_prepare(fs, ino, off, len, &n, &w);
 
 	if (r < 0)
 		return r;
+	out->size = w.of.size;
+	len = (size_t)w.of.len;
 	if (!len || !read_kept(fs, ino, off, len, out))
-		r = reply_collect(fs, &n, off, len, out, &err);
+		r = reply_collect(fs, &n, off, &w, out, &err);
 	if (r < 0)
 		return fs_report(fs, ino, r, &err);
 	counter_add(COUNT_BYTES_SERVED, len);
@@ -399,15 +419,16 @@ ssize_t fs_read_copy(struct fs *fs, uint64_t ino, uint64_t off, void *buf,
 		     size_t len)
 {
 	struct error err = {0};
+	struct window w;
 	struct node n;
-	uint64_t size;
-	int r = read_prepare(fs, ino, off, &len, &n, &size);
+	int r = read_prepare(fs, ino, off, len, &n, &w);
 
 	if (r < 0)
 		return r;
-	if (len > SSIZE_MAX)
+	if (w.of.len > SSIZE_MAX)
 		return -EINVAL;
-	r = gather_window(fs, &n, off, buf, len, &err);
+	len = (size_t)w.of.len;
+	r = gather_window(fs, &n, off, &w, buf, &err);
 	if (r < 0)
 		return fs_report(fs, ino, r, &err);
 	counter_add(COUNT_BYTES_SERVED, len);

@@ -470,24 +470,24 @@ int gather_finish(struct gather *g, struct error *err)
 	return r;
 }
 
-int gather_stored(struct fs *fs, const struct node *n, uint64_t off, void *to,
-		  size_t len, struct error *err)
+int gather_stored(struct fs *fs, const struct node *n, uint64_t off,
+		  struct window *w, void *to, struct error *err)
 {
+	const struct plan *plan = &w->plan;
+	size_t len = (size_t)w->of.len;
 	struct gather g;
-	struct plan plan;
 	struct ahead ahead;
 	uint64_t have = 0;
-	unsigned i;
 	int r = 0, end;
 
 	gather_init(&g, fs->store, fs->pin_budget, to, len);
 	while (r == 0 && have < len) {
-		r = reply_map(n, off + have, len - have, &plan, err);
-		for (i = 0; r == 0 && i < plan.n; i++) {
-			want_ahead(fs->store, &plan, i, &ahead);
-			r = gather_extent(&g, &plan.ext[i], err);
+		r = window_map(w, n, off, have, err);
+		for (unsigned i = 0; r == 0 && i < plan->n; i++) {
+			want_ahead(fs->store, plan, i, &ahead);
+			r = gather_extent(&g, &plan->ext[i], err);
 		}
-		have += plan.have;
+		have += plan->have;
 	}
 	end = gather_finish(&g, r ? NULL : err);
 	return r < 0 ? r : end;

@@ -44,6 +44,16 @@ struct collector {
 	struct reversal around;
 };
 
+static int plan_check(const struct plan *plan, uint64_t off, struct error *err)
+{
+	if (plan->n == 0 || plan->have == 0 || plan->have > plan->want)
+		return error_set(
+			err, -EIO,
+			"nothing is known to be at byte %llu: a defect",
+			(unsigned long long)off);
+	return 0;
+}
+
 int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	      struct plan *plan, struct error *err)
 {
@@ -52,14 +62,29 @@ int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	plan_init(plan, want);
 	plan->bands = true;
 	r = n->files->ops->map(n->files, n->node, off, plan, err);
-	if (r < 0)
-		return r;
-	if (plan->n == 0 || plan->have == 0 || plan->have > want)
-		return error_set(
-			err, -EIO,
-			"nothing is known to be at byte %llu: a defect",
-			(unsigned long long)off);
-	return 0;
+	return r < 0 ? r : plan_check(plan, off, err);
+}
+
+void window_init(struct window *w, const struct node *n, uint64_t len)
+{
+	const struct files_ops *ops = n->files->ops;
+
+	w->of = (struct file_window){.len = len};
+	if (ops->reversed)
+		w->of.reversed =
+			ops->reversed(n->files, n->node, &w->of.reversed_from);
+	w->planned = false;
+}
+
+int window_map(struct window *w, const struct node *n, uint64_t off,
+	       uint64_t have, struct error *err)
+{
+	bool first = w->planned;
+
+	w->planned = false;
+	return first ? plan_check(&w->plan, off, err)
+		     : reply_map(n, off + have, w->of.len - have, &w->plan,
+				 err);
 }
 
 static void reply_unpin(struct fs *fs, struct reply *r)
@@ -231,7 +256,7 @@ static int collect_finish(struct collector *c, struct error *err)
 }
 
 static int collect_reversed(struct collector *c, const struct node *n,
-			    struct error *err)
+			    struct window *w, struct error *err)
 {
 	const struct reversal *x = &c->around;
 	struct reply *out = c->out;
@@ -242,7 +267,7 @@ static int collect_reversed(struct collector *c, const struct node *n,
 		return error_set(err, -ENOMEM,
 				 "out of memory for a read of %zu bytes",
 				 c->want);
-	r = reverse_gather(c->fs, n, x, out->gathered->data, err);
+	r = reverse_gather(c->fs, n, x, w, out->gathered->data, err);
 	if (r < 0)
 		fs_release(c->fs, out);
 	else
@@ -259,14 +284,14 @@ static void note_end(struct reply *out, const struct plan *plan)
 	out->index = chunk ? e->u.chunk.index : 0;
 }
 
-int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
-		  struct reply *out, struct error *err)
+int reply_collect(struct fs *fs, const struct node *n, uint64_t off,
+		  struct window *w, struct reply *out, struct error *err)
 {
+	size_t len = (size_t)w->of.len;
 	struct collector c = {.fs = fs, .out = out, .want = len};
-	struct plan plan;
+	struct plan *plan = &w->plan;
 	struct ahead ahead;
 	uint64_t have = 0;
-	unsigned i;
 	int r = 0, end;
 
 	out->npins = 0;
@@ -274,21 +299,21 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off, size_t len,
 	out->gathered = NULL;
 	out->len = len;
 	out->set = NULL;
-	if (reverse_around(n, off, len, &c.around))
-		return collect_reversed(&c, n, err);
+	if (reverse_around(&w->of, off, &c.around))
+		return collect_reversed(&c, n, w, err);
 	while (r == 0 && have < len) {
-		r = reply_map(n, off + have, len - have, &plan, err);
+		r = window_map(w, n, off, have, err);
 		if (r == 0 && have == 0 &&
-		    (plan.banded ||
-		     (plan.n > RUN_FEW && plan.have / plan.n < RUN_MIN)))
+		    (plan->banded ||
+		     (plan->n > RUN_FEW && plan->have / plan->n < RUN_MIN)))
 			r = collect_gather(&c, err);
-		for (i = 0; r == 0 && i < plan.n; i++) {
-			want_ahead(fs->store, &plan, i, &ahead);
-			mark_alone(&plan, i);
-			r = collect_extent(&c, &plan, &plan.ext[i], err);
+		for (unsigned i = 0; r == 0 && i < plan->n; i++) {
+			want_ahead(fs->store, plan, i, &ahead);
+			mark_alone(plan, i);
+			r = collect_extent(&c, plan, &plan->ext[i], err);
 		}
-		note_end(out, &plan);
-		have += plan.have;
+		note_end(out, plan);
+		have += plan->have;
 	}
 	if (r == 0)
 		r = collect_finish(&c, err);

@@ -7,13 +7,11 @@
 #include "base/cleanup.h"
 #include "fs/fs_private.h"
 
-bool reverse_around(const struct node *n, uint64_t off, size_t len,
+bool reverse_around(const struct file_window *w, uint64_t off,
 		    struct reversal *out)
 {
-	const struct files_ops *ops = n->files->ops;
-	uint64_t from = 0, end = off + len, after;
-	unsigned width =
-		ops->reversed ? ops->reversed(n->files, n->node, &from) : 0;
+	uint64_t from = w->reversed_from, end = off + w->len, after;
+	unsigned width = w->reversed;
 
 	if (width < 2 || end <= from)
 		return false;
@@ -29,12 +27,16 @@ bool reverse_around(const struct node *n, uint64_t off, size_t len,
 }
 
 int reverse_gather(struct fs *fs, const struct node *n,
-		   const struct reversal *x, void *to, struct error *err)
+		   const struct reversal *x, struct window *w, void *to,
+		   struct error *err)
 {
 	unsigned char *p = (unsigned char *)to + x->first;
 	unsigned char *end = (unsigned char *)to + x->len;
-	int r = gather_stored(fs, n, x->off, to, x->len, err);
+	int r;
 
+	w->of.len = x->len;
+	w->planned = false;
+	r = gather_stored(fs, n, x->off, w, to, err);
 	for (; r == 0 && p < end; p += x->width)
 		for (unsigned i = 0; i < x->width / 2; i++) {
 			unsigned char c = p[i];
@@ -45,21 +47,22 @@ int reverse_gather(struct fs *fs, const struct node *n,
 	return r;
 }
 
-int gather_window(struct fs *fs, const struct node *n, uint64_t off, void *to,
-		  size_t len, struct error *err)
+int gather_window(struct fs *fs, const struct node *n, uint64_t off,
+		  struct window *w, void *to, struct error *err)
 {
 	cleanup_free unsigned char *wide = NULL;
+	size_t len = (size_t)w->of.len;
 	struct reversal x;
 	int r;
 
-	if (!reverse_around(n, off, len, &x))
-		return gather_stored(fs, n, off, to, len, err);
+	if (!reverse_around(&w->of, off, &x))
+		return gather_stored(fs, n, off, w, to, err);
 	if (x.len == len)
-		return reverse_gather(fs, n, &x, to, err);
+		return reverse_gather(fs, n, &x, w, to, err);
 	wide = malloc(x.len);
 	if (!wide)
 		return error_no_memory(err, "numbers in the other byte order");
-	r = reverse_gather(fs, n, &x, wide, err);
+	r = reverse_gather(fs, n, &x, w, wide, err);
 	if (r == 0)
 		memcpy(to, wide + x.lead, len);
 	return r;

@@ -133,11 +133,13 @@ bool whole_is_decoded(struct fs *fs, struct whole *w)
 int whole_read(struct fs *fs, const struct whole *w, struct reply *out)
 {
 	struct error err = {0};
+	struct window all;
 	int r = whole_prepare(w, &err);
 
-	return r < 0 ? r
-		     : reply_collect(fs, &w->node, 0, (size_t)w->size, out,
-				     &err);
+	if (r < 0)
+		return r;
+	window_init(&all, &w->node, w->size);
+	return reply_collect(fs, &w->node, 0, &all, out, &err);
 }
 
 bool whole_decode(struct fs *fs, const struct whole *w)

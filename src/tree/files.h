@@ -42,6 +42,15 @@ struct files_sample {
 	uint64_t i, n;
 };
 
+/* What a read has to know of its window, besides a plan. */
+struct file_window {
+	uint64_t size; /* of the whole file, in bytes */
+	uint64_t len;  /* of the window, cut at the end of the file, in bytes */
+	/* As files_ops.reversed returns them; 0: no number is reversed. */
+	unsigned reversed;
+	uint64_t reversed_from;
+};
+
 struct files;
 struct files_ops {
 	/* Return the number of entries of directory node `dir`. */
@@ -95,6 +104,13 @@ struct files_ops {
 	/* Return the node of sample i of a set that `sample` returned. */
 	uint64_t (*sample_node)(const struct files *f, uint32_t set,
 				uint64_t i);
+	/* Optional, in place of attr, prepare, reversed and the first map of a read, so that
+	 * the node is resolved once.  The window is [off, off + len); `plan` was initialised
+	 * with want = len, which is lowered to out->len.  *out is zeros before.  If out->len
+	 * is 0, nothing is prepared or mapped.  May pin and block.  -ENOENT: no such node. */
+	int (*window)(struct files *f, uint64_t node, uint64_t off,
+		      uint64_t len, struct pinner *p, struct file_window *out,
+		      struct plan *plan, struct error *err);
 	/* Optional.  Learn what `map` needs for this window, such as the layout of a
 	 * part that is not open yet.  May block on I/O; idempotent. */
 	int (*prepare)(struct files *f, uint64_t node, uint64_t off,

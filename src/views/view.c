@@ -166,11 +166,21 @@ static int tensor_files_parent(const struct files *files, uint64_t node,
 
 /* ---- sizes and extents --------------------------------------------------- */
 
+/* A file, and what it consists of once view_file_box was called: a header (of 0 bytes if
+ * it has none) and a box. */
+struct view_file {
+	struct view_node w;
+	bool boxed;
+	struct box box;
+	struct npy_header header;
+};
+
 static int view_file_resolve(const struct files *files, uint64_t node,
-			     struct view_node *w, struct error *err)
+			     struct view_file *f, struct error *err)
 {
-	if (view_node_resolve(tensor_files_of(files), node, w) < 0 ||
-	    !view_node_is_file(w))
+	f->boxed = false;
+	if (view_node_resolve(tensor_files_of(files), node, &f->w) < 0 ||
+	    !view_node_is_file(&f->w))
 		return error_set(err, -ENOENT, "no such file");
 	return 0;
 }
@@ -183,29 +193,31 @@ static bool view_node_is_document(const struct view_node *w)
 	       (!ops->is_document || ops->is_document(&w->view, w->at));
 }
 
-/* Set the header (of 0 bytes if there is none) and the box that a file consists of. */
-static int view_file_box(const struct view_node *w, struct box *b,
-			 struct npy_header *header, struct error *err)
+static int view_file_box(struct view_file *f, struct error *err)
 {
-	const struct view *v = &w->view;
+	const struct view *v = &f->w.view;
 	const struct tensor *t = v->tensor;
+	struct npy_header *header = &f->header;
 
+	if (f->boxed)
+		return 0;
 	header->total = 0;
-	v->ops->box_of(v, w->at, b);
+	v->ops->box_of(v, f->w.at, &f->box);
 	if (v->ops->header) {
 		unsigned char *raw = (unsigned char *)header->back;
 
 		header->front_len = header->descr_len = 0;
 		header->total = header->back_len =
-			v->ops->header(v, w->at, raw);
-		return 0;
+			v->ops->header(v, f->w.at, raw);
+	} else if (v->ops->npy &&
+		   !dtype_npy_header(&t->dtype, t->descr, t->rank - v->drop,
+				     f->box.count + v->drop, header)) {
+		return error_set(err, -ENOTSUP,
+				 "%s: its shape is too long for a .npy file",
+				 t->name);
 	}
-	if (!v->ops->npy ||
-	    dtype_npy_header(&t->dtype, t->descr, t->rank - v->drop,
-			     b->count + v->drop, header))
-		return 0;
-	return error_set(err, -ENOTSUP,
-			 "%s: its shape is too long for a .npy file", t->name);
+	f->boxed = true;
+	return 0;
 }
 
 static bool tensor_files_attr_is_slow(const struct files *files, uint64_t node)
@@ -238,21 +250,21 @@ static int view_document_size(const struct view_node *w, struct pinner *p,
 	return 0;
 }
 
-static int view_file_size(const struct view_node *w, struct pinner *p,
-			  uint64_t *size, struct error *err)
+static int view_file_size(struct view_file *f, struct pinner *p, uint64_t *size,
+			  struct error *err)
 {
-	const struct view *v = &w->view;
-	struct npy_header header;
-	struct box b;
+	const struct view *v = &f->w.view;
 	int r;
 
-	if (view_node_is_document(w))
-		return view_document_size(w, p, size, err);
+	if (view_node_is_document(&f->w))
+		return view_document_size(&f->w, p, size, err);
 	if (v->ops->size)
-		return v->ops->size(v, w->at, p, size, err);
-	r = view_file_box(w, &b, &header, err);
-	*size = header.total +
-		box_elements(&b, v->tensor->rank) * v->tensor->dtype.size;
+		return v->ops->size(v, f->w.at, p, size, err);
+	r = view_file_box(f, err);
+	*size = r < 0 ? 0
+		      : f->header.total +
+				box_elements(&f->box, v->tensor->rank) *
+					v->tensor->dtype.size;
 	return r;
 }
 
@@ -261,7 +273,8 @@ static int tensor_files_attr(struct files *files, uint64_t node,
 			     struct error *err)
 {
 	const struct tensor_files *f = tensor_files_of(files);
-	struct view_node w;
+	struct view_file file = {.boxed = false};
+	struct view_node *w = &file.w;
 
 	out->mtime = f->tensor->mtime;
 	out->mode = S_IFDIR | 0555;
@@ -269,25 +282,25 @@ static int tensor_files_attr(struct files *files, uint64_t node,
 	out->size = 0;
 	if (node == 0) {
 		for (unsigned k = 0; k < f->listed; k++) {
-			view_at(f, k, &w.view);
-			out->nlink += w.view.levels > 0;
+			view_at(f, k, &w->view);
+			out->nlink += w->view.levels > 0;
 		}
 		return 0;
 	}
-	if (view_node_resolve(f, node, &w) < 0)
+	if (view_node_resolve(f, node, w) < 0)
 		return -ENOENT;
-	if (w.depth && w.view.ops->generation)
-		out->generation = w.view.ops->generation(&w.view, w.at);
-	if (!view_node_is_file(&w)) {
-		if (w.depth + 1 < w.view.levels && !w.view.ops->dirs)
+	if (w->depth && w->view.ops->generation)
+		out->generation = w->view.ops->generation(&w->view, w->at);
+	if (!view_node_is_file(w)) {
+		if (w->depth + 1 < w->view.levels && !w->view.ops->dirs)
 			out->nlink += (uint32_t)min_u64(
-				w.view.ops->count(&w.view, w.depth),
+				w->view.ops->count(&w->view, w->depth),
 				UINT32_MAX - 2);
 		return 0;
 	}
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
-	return view_file_size(&w, p, &out->size, err);
+	return view_file_size(&file, p, &out->size, err);
 }
 
 static int tensor_files_hold(struct files *files, uint64_t node, int64_t n)
@@ -326,73 +339,113 @@ static uint64_t tensor_files_sample_node(const struct files *files,
 	return view_entry_node(&v, i);
 }
 
+static int view_file_prepare(struct view_file *f, uint64_t off, uint64_t len,
+			     struct error *err)
+{
+	const struct view *v = &f->w.view;
+	uint64_t head;
+	int r;
+
+	if (view_node_is_document(&f->w))
+		return 0;
+	if (v->ops->prepare)
+		return v->ops->prepare(v, f->w.at, off, len, err);
+	if (v->ops->size)
+		return 0;
+	r = view_file_box(f, err);
+	head = f->header.total;
+	if (r < 0 || off + len <= head)
+		return r;
+	if (off < head) {
+		len -= head - off;
+		off = head;
+	}
+	return tensor_prepare_box(v->tensor, &f->box, off - head, len, err);
+}
+
+static int view_file_map(struct view_file *f, uint64_t off, struct plan *plan,
+			 struct error *err)
+{
+	const struct view *v = &f->w.view;
+	uint64_t head;
+	int r;
+
+	if (view_node_is_document(&f->w)) {
+		plan_chunk(plan, &v->tensor->views->documents,
+			   tensor_document_chunk(v, f->w.at), off,
+			   plan->want - plan->have);
+		return 0;
+	}
+	if (v->ops->map)
+		return v->ops->map(v, f->w.at, off, plan, err);
+	r = view_file_box(f, err);
+	if (r < 0)
+		return r;
+	head = f->header.total;
+	if (off < head)
+		off += dtype_npy_map(&f->header, off, plan);
+	if (!plan_open(plan) || off < head)
+		return 0;
+	return tensor_map_box(v->tensor, &f->box, off - head, plan, err);
+}
+
+static unsigned view_file_reversed(struct view_file *f, uint64_t *from)
+{
+	const struct view *v = &f->w.view;
+
+	if (!v->ops->reversed || view_file_box(f, NULL) < 0)
+		return 0;
+	*from = f->header.total;
+	return v->ops->reversed(v);
+}
+
 static int tensor_files_prepare(struct files *files, uint64_t node,
 				uint64_t off, uint64_t len, struct error *err)
 {
-	struct npy_header header;
-	struct view_node w;
-	struct box b;
-	int r = view_file_resolve(files, node, &w, err);
+	struct view_file f;
+	int r = view_file_resolve(files, node, &f, err);
 
-	if (r < 0 || view_node_is_document(&w))
-		return r;
-	if (w.view.ops->prepare)
-		return w.view.ops->prepare(&w.view, w.at, off, len, err);
-	if (w.view.ops->size)
-		return 0;
-	r = view_file_box(&w, &b, &header, err);
-	if (r < 0)
-		return r;
-	if (off + len <= header.total)
-		return 0;
-	if (off < header.total) {
-		len -= header.total - off;
-		off = header.total;
-	}
-	return tensor_prepare_box(w.view.tensor, &b, off - header.total, len,
-				  err);
+	return r < 0 ? r : view_file_prepare(&f, off, len, err);
 }
 
 static int tensor_files_map(const struct files *files, uint64_t node,
 			    uint64_t off, struct plan *plan, struct error *err)
 {
-	struct npy_header header;
-	struct view_node w;
-	struct box b;
-	int r = view_file_resolve(files, node, &w, err);
+	struct view_file f;
+	int r = view_file_resolve(files, node, &f, err);
 
-	if (r < 0)
-		return r;
-	if (view_node_is_document(&w)) {
-		plan_chunk(plan, &w.view.tensor->views->documents,
-			   tensor_document_chunk(&w.view, w.at), off,
-			   plan->want - plan->have);
-		return 0;
-	}
-	if (w.view.ops->map)
-		return w.view.ops->map(&w.view, w.at, off, plan, err);
-	r = view_file_box(&w, &b, &header, err);
-	if (r < 0)
-		return r;
-	if (off < header.total)
-		off += dtype_npy_map(&header, off, plan);
-	if (!plan_open(plan) || off < header.total)
-		return 0;
-	return tensor_map_box(w.view.tensor, &b, off - header.total, plan, err);
+	return r < 0 ? r : view_file_map(&f, off, plan, err);
 }
 
 static unsigned tensor_files_reversed(const struct files *files, uint64_t node,
 				      uint64_t *from)
 {
-	struct npy_header header;
-	struct view_node w;
-	struct box b;
+	struct view_file f;
 
-	if (view_file_resolve(files, node, &w, NULL) < 0 ||
-	    !w.view.ops->reversed || view_file_box(&w, &b, &header, NULL) < 0)
-		return 0;
-	*from = header.total;
-	return w.view.ops->reversed(&w.view);
+	return view_file_resolve(files, node, &f, NULL) < 0
+		       ? 0
+		       : view_file_reversed(&f, from);
+}
+
+static int tensor_files_window(struct files *files, uint64_t node, uint64_t off,
+			       uint64_t len, struct pinner *p,
+			       struct file_window *out, struct plan *plan,
+			       struct error *err)
+{
+	struct view_file f;
+	int r = view_file_resolve(files, node, &f, err);
+
+	if (r == 0)
+		r = view_file_size(&f, p, &out->size, err);
+	if (r < 0 || off >= out->size)
+		return r;
+	out->len = plan->want = min_u64(len, out->size - off);
+	if (out->len)
+		r = view_file_prepare(&f, off, out->len, err);
+	if (r < 0 || !out->len)
+		return r;
+	out->reversed = view_file_reversed(&f, &out->reversed_from);
+	return view_file_map(&f, off, plan, err);
 }
 
 static void tensor_files_free(struct files *files)
@@ -419,6 +472,7 @@ const struct files_ops tensor_files_ops = {
 	.hold = tensor_files_hold,
 	.sample = tensor_files_sample,
 	.sample_node = tensor_files_sample_node,
+	.window = tensor_files_window,
 	.prepare = tensor_files_prepare,
 	.map = tensor_files_map,
 	.reversed = tensor_files_reversed,
