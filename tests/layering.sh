@@ -5,8 +5,9 @@
 # Also: libfuse is known to src/fuse alone (not to its public fuse.h), libhdf5 to
 # src/formats/hdf5, src/tensors and src/pack/hdf5, libsquashfuse to
 # src/formats/squashfs/walk*, libsquashfs to src/pack/squashfs; includes are written from
-# src/; LAYERS itself has no cycle.  Files of more than 800 lines are listed: perhaps a
-# second idea has moved in.
+# src/; LAYERS itself has no cycle, and docs/layers.svg is its picture.  Each folder has a
+# README of at most 15 lines.  Files of more than 800 lines are listed: perhaps a second
+# idea has moved in.
 srcdir=${srcdir:-$(dirname "$0")/..}
 cd "$srcdir" || exit 99
 folders=$(find src -name '*.[ch]' -type f | sed 's:/[^/]*$::' | sort -u | tr '\n' ' ')
@@ -104,6 +105,18 @@ END {
 		complain("no include was found: is this the source tree?")
 	exit status
 }' || status=1
+
+for folder in $folders; do
+	lines=$(wc -l <"$folder/README") || lines=99
+	[ "$lines" -le 15 ] || {
+		echo "$folder/README: a page of at most 15 lines is wanted" >&2
+		status=1
+	}
+done
+contrib/draw-layers <src/LAYERS | cmp - docs/layers.svg || {
+	echo "run contrib/draw-layers <src/LAYERS >docs/layers.svg" >&2
+	status=1
+}
 
 find src tests contrib \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' \) -type f \
 	-exec wc -l {} + | awk '
