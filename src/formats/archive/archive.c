@@ -144,8 +144,10 @@ static int load_archive_index(struct archive *a, struct error *err)
 		forget_archive_index(a, x);
 		return -EBADMSG;
 	}
-	a->indexed = true;
 	a->index = strdup(index_path(x));
+	if (!a->index)
+		return error_no_memory(err, "the path of an index file");
+	a->indexed = true;
 	log_debug(DEBUG_ARCHIVE, "%s: index %s", a->path, index_path(x));
 	return 0;
 }

@@ -24,6 +24,10 @@ struct joined {
 	bool tars; /* all of them are tars */
 };
 
+/* The name of an extended attribute, as long as Linux takes it (XATTR_NAME_MAX). */
+struct xattr_name {
+	char text[256];
+};
 struct joining {
 	struct members_builder *b;
 	const struct members *m;
@@ -34,6 +38,8 @@ struct joining {
 	uint64_t *inode;
 	char *path;
 	size_t path_room;
+	vec(struct xattr_name) names; /* of the attributes of one record */
+	vec(struct member_xattr) xattrs;
 	struct error *err;
 };
 
@@ -72,22 +78,26 @@ static const char *joined_path(struct joining *x, uint64_t record)
 	return x->path + 1;
 }
 
-static size_t joined_xattrs(const struct members *m,
-			    const struct member_record *r,
-			    struct member_xattr *out, char names[][256],
-			    size_t room)
+/* Collect the extended attributes of a record in x->xattrs, their names terminated in
+ * x->names; return false when out of memory. */
+static bool joined_xattrs(struct joining *x, const struct member_record *r)
 {
-	struct member_xattr_at x;
-	size_t n = 0;
+	struct member_xattr_at at;
+	struct xattr_name name;
 
-	member_xattr_first(m, r, &x);
-	while (n < room && member_xattr_next(&x)) {
-		memcpy(names[n], x.name, x.name_len);
-		names[n][x.name_len] = '\0';
-		out[n] = (struct member_xattr){names[n], x.value, x.size};
-		n++;
+	x->xattrs.n = x->names.n = 0;
+	member_xattr_first(x->m, r, &at);
+	while (member_xattr_next(&at)) {
+		struct member_xattr one = {NULL, at.value, at.size};
+
+		memcpy(name.text, at.name, at.name_len);
+		name.text[at.name_len] = '\0';
+		if (!vec_push(&x->names, name) || !vec_push(&x->xattrs, one))
+			return false;
 	}
-	return n;
+	for (size_t i = 0; i < x->names.n; i++)
+		x->xattrs.at[i].name = x->names.at[i].text;
+	return true;
 }
 
 static uint64_t joined_data(const struct joining *x,
@@ -107,11 +117,8 @@ static uint64_t joined_data(const struct joining *x,
 
 static int join_record(struct joining *x, uint64_t i)
 {
-	enum { XATTRS = 64 };
 	const struct member_record *r = &x->m->at[i];
 	const struct member_common *common = member_common(x->m, r);
-	struct member_xattr xattrs[XATTRS];
-	char names[XATTRS][256];
 	struct member m = {.path = joined_path(x, i),
 			   .mode = r->mode,
 			   .uid = common->uid,
@@ -121,13 +128,15 @@ static int join_record(struct joining *x, uint64_t i)
 			   .size = r->size,
 			   .kind = r->kind,
 			   .data = joined_data(x, r),
-			   .xattrs = xattrs,
 			   .volume = x->volume};
 	int64_t inode;
 
 	if (!m.path)
 		return error_no_memory(x->err, "the path of a member");
-	m.n_xattrs = joined_xattrs(x->m, r, xattrs, names, XATTRS);
+	if (!joined_xattrs(x, r))
+		return error_no_memory(x->err, "the attributes of a member");
+	m.xattrs = x->xattrs.at;
+	m.n_xattrs = x->xattrs.n;
 	if (r->kind == MEMBER_SYMLINK)
 		m.link = x->m->names + r->data;
 	else if (r->kind == MEMBER_LINK)
@@ -183,7 +192,8 @@ static int join_archive(struct joining *x)
 static int join_all(struct members_builder *b, struct source *const *archives,
 		    unsigned n, struct error *err)
 {
-	struct joining x = {.b = b, .err = err};
+	struct joining x = {
+		.b = b, .err = err, .names = VEC_EMPTY, .xattrs = VEC_EMPTY};
 	uint32_t block_size = 0;
 	int r = 0;
 
@@ -205,6 +215,8 @@ static int join_all(struct members_builder *b, struct source *const *archives,
 			r = join_archive(&x);
 	}
 	free(x.path);
+	vec_free(&x.names);
+	vec_free(&x.xattrs);
 	members_block_size(b, block_size);
 	return r;
 }

@@ -215,6 +215,7 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 		const char *key = flat_text(&pair, 0, &key_len);
 		const char *value = flat_text(&pair, 1, &len);
 		json_t *name;
+		int failed;
 
 		if (!schema_spend(r, 16 + key_len + len))
 			return schema_damaged(r->err);
@@ -222,9 +223,13 @@ static int read_attributes(struct reader *r, struct arrow_column *c,
 		if (!name)
 			return error_no_memory(r->err,
 					       "the attributes of a column");
-		json_object_set_new(c->attributes, json_string_value(name),
-				    json_text(value ? value : "", len));
+		failed = json_object_set_new(
+			c->attributes, json_string_value(name),
+			json_text(value ? value : "", len));
 		json_decref(name);
+		if (failed)
+			return error_no_memory(r->err,
+					       "the attributes of a column");
 	}
 	return 0;
 }

@@ -234,12 +234,13 @@ static int meta_check_rows(const struct parquet_meta *m, struct error *err)
 
 /* ---- the footer -------------------------------------------------------------- */
 
-static void read_pair(struct thrift *t, json_t *o)
+static bool read_pair(struct thrift *t, json_t *o)
 {
 	struct thrift_field f = {0, 0};
 	const char *key = "", *value = "";
 	size_t key_len = 0, len = 0;
 	json_t *name;
+	bool ok;
 
 	while (thrift_next(t, &f)) {
 		if (f.id == 1)
@@ -250,10 +251,10 @@ static void read_pair(struct thrift *t, json_t *o)
 			thrift_skip(t, f.type);
 	}
 	name = json_text(key, key_len);
-	if (name)
-		json_object_set_new(o, json_string_value(name),
-				    json_text(value, len));
+	ok = name && !json_object_set_new(o, json_string_value(name),
+					  json_text(value, len));
 	json_decref(name);
+	return ok;
 }
 
 static int meta_read_footer(struct thrift *t, struct parquet_meta *m,
@@ -273,9 +274,12 @@ static int meta_read_footer(struct thrift *t, struct parquet_meta *m,
 			     r == 0 && n && !t->bad; n--)
 				r = meta_read_group(t, m, file, err);
 		} else if (f.id == 5) {
-			for (uint32_t n = thrift_structs(t, &f); n && !t->bad;
-			     n--)
-				read_pair(t, m->attributes);
+			for (uint32_t n = thrift_structs(t, &f);
+			     r == 0 && n && !t->bad; n--)
+				if (!read_pair(t, m->attributes))
+					r = error_no_memory(
+						err,
+						"the attributes of the file");
 		} else {
 			thrift_skip(t, f.type);
 		}

@@ -105,13 +105,16 @@ static int look_add_item(struct look *x, struct item *it)
 {
 	struct merge *m = x->m;
 	struct item *copy;
+	bool many = m->items.n >= OBJECTS_MAX;
 
 	it->cset = x->cset;
-	if (!it->path || m->items.n >= OBJECTS_MAX ||
-	    !vec_push(&m->items, *it)) {
+	if (!it->path || many || !vec_push(&m->items, *it)) {
 		free(it->path);
 		free(it->target);
-		return error_no_memory(x->err, "the list of objects");
+		return many ? error_set(x->err, -E2BIG,
+					"%s: it has more than %u objects",
+					m->o.main, OBJECTS_MAX)
+			    : error_no_memory(x->err, "the list of objects");
 	}
 	if (it->kind == ITEM_SAME || it->kind == ITEM_SOFT)
 		return 0;

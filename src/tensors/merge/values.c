@@ -108,7 +108,7 @@ static int merge_each_part(struct tensor *t, const struct box *b,
 
 struct collecting {
 	struct values *v;
-	bool failed;
+	int failed; /* -ENOMEM; -ENOTSUP: too many runs, or a NUL; 0 */
 	struct error *err;
 };
 
@@ -124,11 +124,15 @@ static void values_add_run(struct collecting *c, const char *s, size_t len,
 		last->rows += rows;
 		return;
 	}
-	run.value = n < RUNS_MAX && !memchr(s, 0, len) ? strndup(s, len) : NULL;
+	if (n >= RUNS_MAX || memchr(s, 0, len)) {
+		c->failed = -ENOTSUP;
+		return;
+	}
+	run.value = strndup(s, len);
 	if (run.value && vec_push(&c->v->text.runs, run))
 		return;
 	free(run.value);
-	c->failed = true;
+	c->failed = -ENOMEM;
 }
 
 static void values_add_string(void *ctx, const char *s, size_t len)
@@ -162,6 +166,8 @@ int merge_values_runs(struct merge *m, struct values *v, struct error *err)
 		if (*m->o.stop)
 			r = error_set(err, -EINTR, "interrupted");
 	}
+	if (r == 0 && c.failed == -ENOMEM)
+		return error_no_memory(err, "the flags of a dataset");
 	if (r == 0 && c.failed)
 		return error_set(err, -ENOTSUP,
 				 "%s: flags change from row to row more than "

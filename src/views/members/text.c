@@ -38,6 +38,7 @@ static int block_make(const struct beside_text *t, uint32_t text,
 	struct beside_path path = {0};
 	int r = 0;
 	FILE *f;
+	int bad;
 
 	if (block != WHOLE) {
 		from = min_u64(block * BESIDE_TEXT_LINES, n);
@@ -50,7 +51,9 @@ static int block_make(const struct beside_text *t, uint32_t text,
 	for (uint64_t i = from; i < to && r == 0; i++)
 		r = t->ops->line(t, text, i, &path, f, err);
 	free(path.at);
-	if ((ferror(f) | fclose(f)) && r == 0)
+	bad = ferror(f);
+	bad |= fclose(f);
+	if (bad && r == 0)
 		r = error_no_memory(err, "lines of a list of files");
 	if (r < 0) {
 		free(*out);

@@ -416,7 +416,7 @@ static int group_document_fetch(struct chunk_set *set, uint64_t index,
 		return error_set(err, -EIO, "no such file");
 	text = zarr_group_text(p.c, p.e, s->v3, (unsigned)p.n - 1, err);
 	if (!text)
-		return err->code;
+		return err && err->code ? err->code : -ENOMEM;
 	len = strlen(text);
 	*out = buf_new(len + 1, gauge);
 	if (!*out)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.abspath(__file__ + "/../../../lib"))
@@ -185,6 +186,21 @@ def union_of_kinds():
               "y is neither the file nor the directory")
 
 
+def union_keeps_all_attributes():
+    """A member may have more extended attributes than any fixed table holds."""
+    names = ["user.a%03d" % i for i in range(100)]
+    path = scratch("attributes") + "/a.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as t:
+        one = tarfile.TarInfo("f")
+        one.pax_headers = {"SCHILY.xattr." + n: n[::-1] for n in names}
+        t.addfile(one)
+    other = pack(directory({"g": b"g"}), "b.tar")
+    with Mount(None, sources=[path, other], opts=["--union"]) as m:
+        equal(sorted(os.listxattr(m / "f")), names, "names of attributes")
+        for n in names:
+            equal(os.getxattr(m / "f", n), n[::-1].encode(), n)
+
+
 def union_links():
     """Hard links stay in their source; equal inode numbers do not meet."""
     dirs = []
@@ -230,6 +246,7 @@ def together():
     for order in ((0, 1, 2), (2, 1, 0), (1, 2)):
         one("union:" + "".join(map(str, order)), union, order)
     one("union:kinds", union_of_kinds)
+    one("union:attributes", union_keeps_all_attributes)
     one("union:links", union_links)
     one("versions", versions)
 
