@@ -75,8 +75,8 @@ static int blocks_read_range(const char **s, unsigned width, uint64_t *begin,
 {
 	uint64_t end;
 
-	if (view_take_number(s, width, begin) < 0 || *(*s)++ != '-' ||
-	    view_take_number(s, width, &end) < 0 || end <= *begin)
+	if (view_read_number(s, width, begin) < 0 || *(*s)++ != '-' ||
+	    view_read_number(s, width, &end) < 0 || end <= *begin)
 		return -ENOENT;
 	*count = end - *begin;
 	return 0;

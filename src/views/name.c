@@ -13,7 +13,7 @@ unsigned view_width(uint64_t largest)
 	return n < VIEW_WIDTH_MIN ? VIEW_WIDTH_MIN : n;
 }
 
-int view_take_number(const char **s, unsigned width, uint64_t *out)
+int view_read_number(const char **s, unsigned width, uint64_t *out)
 {
 	uint64_t v = 0;
 

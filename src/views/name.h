@@ -34,7 +34,7 @@ static inline bool view_is_sized(const struct tensor *t)
 unsigned view_width(uint64_t largest);
 /* Read exactly `width` digits at *s and move *s behind them.  Return 0 or -ENOENT.
  * Numbers of more digits are never made, so they are never found. */
-int view_take_number(const char **s, unsigned width, uint64_t *out);
+int view_read_number(const char **s, unsigned width, uint64_t *out);
 /*
  * Numbers below `n` without leading zeros, sorted as text: 0, 1, 10, 11, 2.  Return the
  * place of `number` in that order, and the number at a place; both are below `n`.

@@ -60,7 +60,7 @@ int view_samples_find(const struct view *v, unsigned level, const uint64_t *at,
 		      const char *name, uint64_t *index)
 {
 	(void)at;
-	if (view_take_number(&name, samples_width(v, level), index) < 0 ||
+	if (view_read_number(&name, samples_width(v, level), index) < 0 ||
 	    *index >= view_samples_count(v, level))
 		return -ENOENT;
 	return strcmp(name, suffix_at(v, level)) ? -ENOENT : 0;

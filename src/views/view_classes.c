@@ -72,7 +72,7 @@ static bool listed_view(const struct tensor_files *f,
 static int class_row_find(const struct view *v, const struct class_index *x,
 			  const char *name, uint64_t *row)
 {
-	if (view_take_number(&name, view_width(x->samples - 1), row) < 0 ||
+	if (view_read_number(&name, view_width(x->samples - 1), row) < 0 ||
 	    *row >= x->samples || strcmp(name, view_samples_suffix(v)) != 0)
 		return -ENOENT;
 	return 0;
