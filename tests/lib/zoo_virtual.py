@@ -614,7 +614,7 @@ def broken(f, s, z, fill):
     put("link_to_decoy", v, "<f4", three("links.h5", "decoy"), m, ENODATA,
         "decoy-source.h5")
     put("link_circle", v, "<f4", three("links.h5", "circle"), m, EIO,
-        "too many links")
+        "leads through more than 40 links")
     put("link_to_group", v, "<f4", three("links.h5", "group"), m, EIO,
         "not a dataset")
     s("wrong.h5", "small", src(130, (2, 5)))
