@@ -392,7 +392,7 @@ def patterns():
         p = pack("--shards=2", top, os.path.join(d, name), code=2)
         says(p, word)
     p = pack("--shards=2", top, d + "/%d/out.tar", code=2)
-    says(p, "in the name")
+    says(p, "in the file name")
     p = run_bytes("--shards=2", top, os.fsencode(d) + b"/\xff-%d.tar")
     equal(p.returncode, 2, "exit of a name that is not UTF-8")
     equal(os.listdir(d), [], "left behind")
@@ -438,7 +438,7 @@ def old_shards():
     says(p, "out-000000.tar", "4 more", "--force")
     # Fewer than there were: some would stay, and be read with the new ones.
     p = pack("--shards=2", "--force", top, d + "/out-%06d.tar", code=2)
-    says(p, "out-000002.tar", "1 more", "stay")
+    says(p, "out-000002.tar", "1 more", "remain")
     packlib.nothing_new(d, before)
     os.chmod(d + "/out-000001.tar", 0o600)
     pack("-q", "--shards=6", "--force", "--no-index", top, d + "/out-%06d.tar")
