@@ -79,7 +79,7 @@ static int compare_range(struct copy_run *r, const struct copy_file *f, int fd,
 {
 	cleanup_free char *buf = malloc(COPY_WINDOW);
 	struct fs *fs = r->job->plan->fs;
-	int code = buf ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int code = buf ? 0 : error_no_memory(err, "the comparison buffer");
 
 	while (len && code == 0 && !copy_ends(r)) {
 		size_t n = min_u64(len, COPY_WINDOW);

@@ -22,7 +22,7 @@
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* Of values of extended attributes, the kernel's limit. */
 #define VALUE_MAX 65536
-#define LOOK 1024
+#define STOP_CHECK_INTERVAL 1024
 
 /* ---- names --------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ static int open_below(struct copy_dirs *d, uint32_t dir, struct error *err)
 
 	way = malloc((p->dirs.at[dir].depth + 1) * sizeof *way);
 	if (!way)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a directory");
 	for (; dir && !is_open(d, dir); dir = p->dirs.at[dir].parent)
 		way[n++] = dir;
 	from = dir ? d->slot[dir % COPY_DIRS].fd : d->to;
@@ -131,7 +131,7 @@ int copy_dirs_get(struct copy_dirs *d, uint32_t dir, struct error *err)
 
 /* ---- making them --------------------------------------------------------- */
 
-static int interrupted(struct error *err)
+static int copy_interrupted(struct error *err)
 {
 	return error_set(err, -EINTR, "interrupted");
 }
@@ -151,8 +151,8 @@ int copy_make_dirs(const struct copy_plan *p, int to, const _Atomic int *stop,
 		r = in < 0 ? in : check_name(name, err);
 		if (r == 0 && mkdirat(in, name, 0700) < 0)
 			r = error_errno(err, -errno, "cannot make '%s'", name);
-		if (r == 0 && i % LOOK == 0 && *stop)
-			r = interrupted(err);
+		if (r == 0 && i % STOP_CHECK_INTERVAL == 0 && *stop)
+			r = copy_interrupted(err);
 	}
 	copy_dirs_free(&dirs);
 	return r;
@@ -160,8 +160,8 @@ int copy_make_dirs(const struct copy_plan *p, int to, const _Atomic int *stop,
 
 /* ---- links --------------------------------------------------------------- */
 
-static int make_symlink(const struct copy_plan *p, struct copy_dirs *dirs,
-			const struct copy_file *f, struct error *err)
+static int copy_make_symlink(const struct copy_plan *p, struct copy_dirs *dirs,
+			     const struct copy_file *f, struct error *err)
 {
 	char name[FILES_NAME_MAX + 1];
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
@@ -185,9 +185,10 @@ static int make_symlink(const struct copy_plan *p, struct copy_dirs *dirs,
 	return 0;
 }
 
-static int make_link(const struct copy_plan *p, struct copy_dirs *dirs,
-		     const struct copy_file *first, const struct copy_file *f,
-		     struct error *err)
+static int copy_make_hard_link(const struct copy_plan *p,
+			       struct copy_dirs *dirs,
+			       const struct copy_file *first,
+			       const struct copy_file *f, struct error *err)
 {
 	char from[FILES_NAME_MAX + 1], name[FILES_NAME_MAX + 1];
 	cleanup_close int in = -1;
@@ -227,16 +228,16 @@ int copy_make_links(const struct copy_plan *p, int to, const _Atomic int *stop,
 		const struct copy_file *f = &p->names.at[i];
 
 		if (f->flags & COPY_AGAIN)
-			r = make_link(p, &dirs, first, f, err);
+			r = copy_make_hard_link(p, &dirs, first, f, err);
 		else
 			first = f;
-		if (r == 0 && i % LOOK == 0 && *stop)
-			r = interrupted(err);
+		if (r == 0 && i % STOP_CHECK_INTERVAL == 0 && *stop)
+			r = copy_interrupted(err);
 	}
 	for (size_t i = 0; r == 0 && i < p->links.n; i++) {
-		r = make_symlink(p, &dirs, &p->links.at[i], err);
-		if (r == 0 && i % LOOK == 0 && *stop)
-			r = interrupted(err);
+		r = copy_make_symlink(p, &dirs, &p->links.at[i], err);
+		if (r == 0 && i % STOP_CHECK_INTERVAL == 0 && *stop)
+			r = copy_interrupted(err);
 	}
 	copy_dirs_free(&dirs);
 	return r;
@@ -296,8 +297,8 @@ int copy_finish_dirs(const struct copy_plan *p, int to, const _Atomic int *stop,
 			times[1] = e.st.st_mtim;
 			futimens(fd, times);
 		}
-		if (r == 0 && i % LOOK == 0 && *stop)
-			r = interrupted(err);
+		if (r == 0 && i % STOP_CHECK_INTERVAL == 0 && *stop)
+			r = copy_interrupted(err);
 	}
 	copy_dirs_free(&dirs);
 	return r;

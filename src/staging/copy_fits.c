@@ -23,7 +23,7 @@
 #define INODE_BYTES 1024
 
 /* Of so many holes of a file it is known how much they are; what follows counts as data. */
-#define HOLES_MOST (1u << 16)
+#define HOLES_MAX (1u << 16)
 
 uint64_t copy_space(struct fs *fs, const struct copy_file *f)
 {
@@ -32,7 +32,7 @@ uint64_t copy_space(struct fs *fs, const struct copy_file *f)
 
 	if (!(f->flags & COPY_HOLES))
 		return div_up(f->size, page) * page;
-	for (unsigned i = 0; off < f->size && i < HOLES_MOST; i++) {
+	for (unsigned i = 0; off < f->size && i < HOLES_MAX; i++) {
 		int r = fs_seek(fs, f->ino, off, SEEK_DATA, &data);
 
 		if (r == -ENXIO)
@@ -52,7 +52,7 @@ struct number {
 };
 
 /* "1.2 GiB (1288490189 bytes)" */
-static const char *spell(uint64_t bytes, struct number *n)
+static const char *fits_spell_bytes(uint64_t bytes, struct number *n)
 {
 	char size[32];
 
@@ -82,7 +82,7 @@ static int fits_files(const struct copy_plan *p, const struct copy_room *room,
 			 room->name, need, room->path, (uint64_t)fs.f_ffree);
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t subtract_or_zero(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -97,23 +97,25 @@ static int fits_space(const struct copy_plan *p, const struct copy_room *room,
 
 	if (r < 0 || have == UINT64_MAX)
 		return r;
-	left = less(less(have, room->wanted), room->reserve);
+	left = subtract_or_zero(subtract_or_zero(have, room->wanted),
+				room->reserve);
 	if (p->space <= left)
 		return 0;
 	if (room->reserve)
 		snprintf(kept, sizeof kept,
 			 ", of which %s are kept free (--reserve)",
-			 spell(room->reserve, &c));
+			 fits_spell_bytes(room->reserve, &c));
 	if (room->wanted)
 		snprintf(taken, sizeof taken,
 			 ", of which others are going to fill %s",
-			 spell(room->wanted, &c));
+			 fits_spell_bytes(room->wanted, &c));
 	return error_set(err, -ENOSPC,
 			 "%s needs %s; %s has %s free%s%s, which leaves %s: "
 			 "unstage something, stage less (SOURCE:PATH), or "
 			 "elsewhere (--to)",
-			 room->name, spell(p->space, &a), room->path,
-			 spell(have, &b), kept, taken, spell(left, &d));
+			 room->name, fits_spell_bytes(p->space, &a), room->path,
+			 fits_spell_bytes(have, &b), kept, taken,
+			 fits_spell_bytes(left, &d));
 }
 
 /* Bytes of memory that it takes: pages, inodes, and what decoding needs. */
@@ -132,35 +134,40 @@ static uint64_t memory_for(const struct copy_plan *p,
 static int fits_memory(const struct copy_plan *p, const struct copy_room *room,
 		       struct error *err)
 {
-	uint64_t have = less(system_available() + room->held, room->wanted);
+	uint64_t have =
+		subtract_or_zero(system_available() + room->held, room->wanted);
 	uint64_t need = memory_for(p, room), left;
 	const struct system_headroom *h = room->group;
 	struct number a, b, c, d, e;
 
-	left = h->left == UINT64_MAX
-		       ? h->left
-		       : less(h->left + room->held, room->wanted_here);
+	left = h->left == UINT64_MAX ? h->left
+				     : subtract_or_zero(h->left + room->held,
+							room->wanted_here);
 	if (left < need && left < have)
 		return error_set(
 			err, -ENOSPC,
 			"%s needs %s of memory; the control group %s leaves "
 			"%s: its limit is %s, of which %s are in use%s%s",
-			room->name, spell(need, &a), h->group, spell(left, &b),
-			spell(h->limit, &c),
-			spell(h->used - h->reclaimable, &d),
+			room->name, fits_spell_bytes(need, &a), h->group,
+			fits_spell_bytes(left, &b),
+			fits_spell_bytes(h->limit, &c),
+			fits_spell_bytes(h->used - h->reclaimable, &d),
 			room->wanted_here ? ", and others are going to fill "
 					  : "",
-			room->wanted_here ? spell(room->wanted_here, &e) : "");
+			room->wanted_here
+				? fits_spell_bytes(room->wanted_here, &e)
+				: "");
 	if (have < need)
 		return error_set(
 			err, -ENOSPC,
 			"%s needs %s of memory, and the machine has %s "
 			"available%s%s",
-			room->name, spell(need, &a), spell(have, &b),
+			room->name, fits_spell_bytes(need, &a),
+			fits_spell_bytes(have, &b),
 			room->wanted
 				? ", beside what others are going to fill: "
 				: "",
-			room->wanted ? spell(room->wanted, &e) : "");
+			room->wanted ? fits_spell_bytes(room->wanted, &e) : "");
 	return 0;
 }
 

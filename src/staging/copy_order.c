@@ -146,7 +146,7 @@ int copy_order(struct copy_plan *p, const struct copy_options *o,
 	}
 	free(map);
 	if (!ok)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the order of the files to copy");
 	return 0;
 }
 

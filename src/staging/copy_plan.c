@@ -22,7 +22,7 @@
 
 #define DEPTH_MAX 2000u /* levels of directories */
 /* So often it is looked whether anybody has had enough. */
-#define LOOK 4096
+#define STOP_CHECK_INTERVAL 4096
 
 struct walk {
 	struct copy_plan *p;
@@ -48,11 +48,6 @@ int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err)
 			 path);
 }
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory for a list of files");
-}
-
 static bool push_name(struct copy_plan *p, const char *name, uint64_t *at)
 {
 	*at = p->text.n;
@@ -72,11 +67,11 @@ uint64_t copy_plan_entries(const struct copy_plan *p)
 	return p->dirs.n + p->files.n + p->links.n + again;
 }
 
-static int look(struct walk *w)
+static int walk_check_limits(struct walk *w)
 {
 	const struct copy_plan *p = w->p;
 
-	if (++w->seen % LOOK == 0 && *w->stop)
+	if (++w->seen % STOP_CHECK_INTERVAL == 0 && *w->stop)
 		return error_set(w->err, -EINTR, "interrupted");
 	if (p->dirs.n + p->files.n + p->links.n + p->names.n >= w->o->most ||
 	    p->dirs.n >= UINT32_MAX)
@@ -94,7 +89,7 @@ static int add_dir(struct walk *w, uint32_t parent, uint64_t ino,
 		   const char *name, bool expand, uint32_t *out)
 {
 	struct copy_dir d = {.ino = ino, .parent = parent};
-	int r = look(w);
+	int r = walk_check_limits(w);
 
 	if (r < 0)
 		return r;
@@ -109,7 +104,7 @@ static int add_dir(struct walk *w, uint32_t parent, uint64_t ino,
 	*out = (uint32_t)w->p->dirs.n;
 	if (!push_name(w->p, name, &d.name) || !vec_push(&w->p->dirs, d) ||
 	    (expand && !vec_push(&w->expand, *out)))
-		return no_memory(w->err);
+		return error_no_memory(w->err, "the list of files to copy");
 	return 0;
 }
 
@@ -128,7 +123,8 @@ static bool locate_extent(const struct extent *x, struct copy_file *f)
 }
 
 /* The same for a file, if it can be told without opening anything. */
-static void locate(struct walk *w, const struct node *n, struct copy_file *f)
+static void locate_first_byte(struct walk *w, const struct node *n,
+			      struct copy_file *f)
 {
 	const struct files_ops *ops = n->files->ops;
 	uint64_t off = 0;
@@ -166,7 +162,7 @@ static int add_regular(struct walk *w, const struct node *n,
 	if (r < 0)
 		return copy_fail(p->fs, n->ino, r, w->err);
 	f->size = (uint64_t)e.st.st_size;
-	locate(w, n, f);
+	locate_first_byte(w, n, f);
 	if ((uint64_t)e.st.st_blocks < div_up(f->size, 512))
 		f->flags |= COPY_HOLES;
 	if (e.st.st_mode & S_IXUSR)
@@ -181,7 +177,7 @@ static int add_regular(struct walk *w, const struct node *n,
 					 "there is more to stage than can be "
 					 "counted");
 	}
-	return ok ? 0 : no_memory(w->err);
+	return ok ? 0 : error_no_memory(w->err, "the list of files to copy");
 }
 
 static int add_other(struct walk *w, const struct node *n, uint32_t dir,
@@ -189,7 +185,7 @@ static int add_other(struct walk *w, const struct node *n, uint32_t dir,
 {
 	struct copy_file f = {
 		.ino = n->ino, .entry = entry, .dir = dir, .flags = flags};
-	int r = look(w);
+	int r = walk_check_limits(w);
 
 	if (r < 0)
 		return r;
@@ -198,7 +194,10 @@ static int add_other(struct walk *w, const struct node *n, uint32_t dir,
 		return n->files ? add_regular(w, n, &f) : 0;
 	case S_IFLNK:
 		f.flags |= COPY_LINK;
-		return vec_push(&w->p->links, f) ? 0 : no_memory(w->err);
+		return vec_push(&w->p->links, f)
+			       ? 0
+			       : error_no_memory(w->err,
+						 "the list of files to copy");
 	default:
 		w->p->left_out++;
 		return 0;
@@ -207,7 +206,7 @@ static int add_other(struct walk *w, const struct node *n, uint32_t dir,
 
 /* ---- directories --------------------------------------------------------- */
 
-static bool is_array(const char *name)
+static bool is_array_file(const char *name)
 {
 	return !strcmp(name, "array.npy") || !strcmp(name, "array.bin") ||
 	       !strcmp(name, "array.txt");
@@ -247,7 +246,7 @@ static int expand_dir(struct walk *w, uint32_t dir)
 			break;
 		if (n.type == S_IFDIR)
 			r = add_dir(w, dir, n.ino, name, true, &sub);
-		else if (!samples || !is_array(name))
+		else if (!samples || !is_array_file(name))
 			r = add_other(w, &n, dir, i, 0);
 		if (r < 0)
 			return r;
@@ -282,7 +281,7 @@ static int clean_path(const char *path, char **out, struct error *err)
 	char *to = malloc(strlen(path) + 1), *at = to;
 
 	if (!to)
-		return no_memory(err);
+		return error_no_memory(err, "the list of files to copy");
 	while (*path) {
 		size_t n = strcspn(path, "/");
 
@@ -306,7 +305,7 @@ static int clean_path(const char *path, char **out, struct error *err)
 }
 
 /* Does `path` lie below `dir`, or is it that? */
-static bool is_below(const char *path, const char *dir)
+static bool copy_path_is_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -370,7 +369,7 @@ static int add_path(struct walk *w, char *path, const char *before)
 	if (node.type == S_IFDIR)
 		return add_dir(w, dir, node.ino, path + from, true, &dir);
 	if (!push_name(w->p, path + from, &name))
-		return no_memory(w->err);
+		return error_no_memory(w->err, "the list of files to copy");
 	return add_other(w, &node, dir, name, COPY_NAMED);
 }
 
@@ -379,7 +378,8 @@ static int add_paths(struct walk *w, char *const *paths, size_t n)
 	char **clean = calloc(n + 1, sizeof *clean);
 	const char *before = NULL;
 	uint32_t root;
-	int r = clean ? 0 : no_memory(w->err);
+	int r = clean ? 0
+		      : error_no_memory(w->err, "the list of files to copy");
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = clean_path(paths[i], &clean[i], w->err);
@@ -388,7 +388,8 @@ static int add_paths(struct walk *w, char *const *paths, size_t n)
 		r = add_dir(w, 0, TREE_ROOT, "", !*clean[0], &root);
 	}
 	for (size_t i = *clean && !*clean[0]; r == 0 && i < n; i++) {
-		if (!*clean[0] || (before && is_below(clean[i], before)))
+		if (!*clean[0] ||
+		    (before && copy_path_is_below(clean[i], before)))
 			continue;
 		r = add_path(w, clean[i], before ? before : "");
 		before = clean[i];
@@ -427,7 +428,8 @@ static int sort_names(struct walk *w)
 			continue;
 		}
 		if (!vec_push(&p->files, *f))
-			return no_memory(w->err);
+			return error_no_memory(w->err,
+					       "the list of files to copy");
 		p->bytes += f->size;
 		p->space += copy_space(p->fs, f);
 	}
@@ -446,7 +448,7 @@ int copy_plan_new(struct copy_plan **out, struct fs *fs, char *const *paths,
 	*out = NULL;
 	w.p = calloc(1, sizeof *w.p);
 	if (!w.p)
-		return no_memory(err);
+		return error_no_memory(err, "the list of files to copy");
 	w.p->fs = fs;
 	r = add_paths(&w, paths, n);
 	for (size_t i = 0; r == 0 && i < w.expand.n; i++)

@@ -8,7 +8,7 @@
 #include "staging/copy_private.h"
 
 /* So often progress is shown, in ns. */
-#define TICK 100000000
+#define PROGRESS_INTERVAL 100000000
 
 bool copy_ends(const struct copy_run *r)
 {
@@ -21,7 +21,7 @@ struct worker {
 	copy_unit_fn *fn;
 };
 
-static void fail(struct copy_run *r, const struct error *err)
+static void copy_run_fail(struct copy_run *r, const struct error *err)
 {
 	pthread_mutex_lock(&r->lock);
 	if (!atomic_load(&r->failed))
@@ -30,7 +30,7 @@ static void fail(struct copy_run *r, const struct error *err)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void work(void *arg)
+static void copy_run_thread(void *arg)
 {
 	struct worker *w = arg;
 	struct copy_run *r = w->run;
@@ -41,12 +41,12 @@ static void work(void *arg)
 
 	copy_dirs_init(&dirs, r->job->plan, r->job->to);
 	if (!reply) {
-		error_set(&err, -ENOMEM, "out of memory");
-		fail(r, &err);
+		error_no_memory(&err, "the copy's read buffer");
+		copy_run_fail(r, &err);
 	}
 	while (!copy_ends(r) && copy_queue_take(&r->queue, &unit))
 		if (w->fn(r, &dirs, &unit, reply, &err) < 0)
-			fail(r, &err);
+			copy_run_fail(r, &err);
 	copy_dirs_free(&dirs);
 	free(reply);
 	pthread_mutex_lock(&r->lock);
@@ -56,14 +56,14 @@ static void work(void *arg)
 }
 
 /* Until all are through. */
-static void wait_for(struct copy_run *r)
+static void copy_run_wait(struct copy_run *r)
 {
 	struct timespec t;
 
 	pthread_mutex_lock(&r->lock);
 	while (r->running) {
 		clock_gettime(CLOCK_REALTIME, &t);
-		t.tv_nsec += TICK;
+		t.tv_nsec += PROGRESS_INTERVAL;
 		if (t.tv_nsec >= 1000000000) {
 			t.tv_nsec -= 1000000000;
 			t.tv_sec++;
@@ -90,8 +90,8 @@ int copy_run_units(struct copy_job *job, copy_unit_fn *fn, struct error *err)
 	code = pool_new(&pool, "stage", threads, threads, err);
 	if (code == 0) {
 		for (unsigned i = 0; i < threads; i++)
-			pool_submit(pool, work, &w);
-		wait_for(&r);
+			pool_submit(pool, copy_run_thread, &w);
+		copy_run_wait(&r);
 		pool_free(pool);
 		if (atomic_load(&r.failed)) {
 			code = r.failure.code;

@@ -21,7 +21,6 @@
 #include "staging/copy_private.h"
 
 #define PAGE 4096u
-#define LOOK 256
 
 static int cannot_write(const char *name, int code, struct error *err)
 {
@@ -31,7 +30,7 @@ static int cannot_write(const char *name, int code, struct error *err)
 /* ---- bytes --------------------------------------------------------------- */
 
 /* All of an iovec; the pieces are used up. */
-static int write_all(int fd, struct iovec *iov, unsigned n, uint64_t off)
+static int write_all_iovecs(int fd, struct iovec *iov, unsigned n, uint64_t off)
 {
 	while (n) {
 		ssize_t w = pwritev(fd, iov, (int)(n < IOV_MAX ? n : IOV_MAX),
@@ -75,7 +74,7 @@ static int write_sparse(int fd, const struct iovec *iov, unsigned n,
 			struct iovec one = {at, piece};
 
 			if (!is_zero(at, piece))
-				r = write_all(fd, &one, 1, off);
+				r = write_all_iovecs(fd, &one, 1, off);
 			at += piece;
 			off += piece;
 		}
@@ -122,7 +121,8 @@ static int copy_range(struct copy_run *r, const struct copy_file *f, int fd,
 		else if (f->flags & COPY_HOLES)
 			code = write_sparse(fd, reply->iov, reply->niov, off);
 		else
-			code = write_all(fd, reply->iov, reply->niov, off);
+			code = write_all_iovecs(fd, reply->iov, reply->niov,
+						off);
 		fs_release(fs, reply);
 		off += n;
 		len -= n;
@@ -142,8 +142,8 @@ static bool may_lack(struct copy_run *r, struct copy_file *f, int code)
 	return true;
 }
 
-static int make_file(const struct copy_file *f, int in, const char *name,
-		     struct error *err)
+static int copy_make_file(const struct copy_file *f, int in, const char *name,
+			  struct error *err)
 {
 	mode_t mode = f->flags & COPY_EXEC ? 0700 : 0600;
 	int fd = openat(in, name,
@@ -195,7 +195,7 @@ static int write_whole(struct copy_run *r, struct copy_dirs *dirs,
 	code = in < 0 ? in : copy_name(p, f, name, err);
 	if (code < 0)
 		return code;
-	fd = make_file(f, in, name, err);
+	fd = copy_make_file(f, in, name, err);
 	if (fd < 0)
 		return fd;
 	code = copy_range(r, f, fd, name, 0, f->size, reply, err);
@@ -290,7 +290,7 @@ static int each_apart(struct copy_job *job, struct error *err,
 static int make_apart(const struct copy_plan *p, const struct copy_file *f,
 		      int in, const char *name, struct error *err)
 {
-	cleanup_close int fd = make_file(f, in, name, err);
+	cleanup_close int fd = copy_make_file(f, in, name, err);
 	int r = fd < 0 ? fd : allocate(fd, f);
 
 	(void)p;

@@ -12,7 +12,7 @@
 #include "staging/private.h"
 
 /* Is the instance held? */
-static bool is_held(const struct staging *s, const char *id)
+static bool instance_is_held(const struct staging *s, const char *id)
 {
 	char file[PLACE_FILE];
 
@@ -41,7 +41,7 @@ static void item_of_record(const struct staging *s, struct record *rec,
 		item->used = st.st_mtim.tv_sec;
 }
 
-static char *or_unknown(char *text)
+static char *text_or_unknown(char *text)
 {
 	return text ? text : strdup("?");
 }
@@ -58,8 +58,8 @@ static void item_of_build(const struct staging *s, struct staging_item *item)
 		item->made = item->used = st.st_mtim.tv_sec;
 	record_announced(s, item->id, &a);
 	item->state = item->in_use ? STAGING_GROWING : STAGING_DEAD;
-	item->name = or_unknown(steal_pointer(&a.name));
-	item->source = or_unknown(steal_pointer(&a.source));
+	item->name = text_or_unknown(steal_pointer(&a.name));
+	item->source = text_or_unknown(steal_pointer(&a.source));
 	item->options = strdup("");
 	announced_free(&a);
 }
@@ -82,15 +82,15 @@ static void item_of_damaged(const struct staging *s, struct staging_item *item)
 	item->options = strdup("");
 }
 
-static int add_item(struct staging *s, const char *id, struct staging_list *l,
-		    struct error *err)
+static int list_add_item(struct staging *s, const char *id,
+			 struct staging_list *l, struct error *err)
 {
 	struct staging_item item = {.state = STAGING_READY};
 	struct record rec;
 	int r = record_read(s, id, &rec);
 
 	memcpy(item.id, id, STAGING_ID);
-	item.in_use = is_held(s, id);
+	item.in_use = instance_is_held(s, id);
 	if (r == 0 && place_has(s, &rec))
 		item_of_record(s, &rec, &item);
 	else if (r == 0 || r == -ENOENT)
@@ -104,10 +104,10 @@ static int add_item(struct staging *s, const char *id, struct staging_list *l,
 	free(item.name);
 	free(item.source);
 	free(item.options);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "the list of staged trees");
 }
 
-static int by_name(const void *a, const void *b)
+static int list_items_by_name(const void *a, const void *b)
 {
 	const struct staging_item *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
@@ -125,7 +125,7 @@ void staging_list_free(struct staging_list *l)
 	vec_free(&l->list);
 }
 
-static int sweep(struct staging *s, bool all, struct error *err)
+static int place_sweep_and_bury(struct staging *s, bool all, struct error *err)
 {
 	struct doomed doomed = {.list = VEC_EMPTY};
 	int lock = place_lock(s, err), r;
@@ -141,7 +141,7 @@ static int sweep(struct staging *s, bool all, struct error *err)
 
 int staging_sweep(struct staging *s, struct error *err)
 {
-	return sweep(s, true, err);
+	return place_sweep_and_bury(s, true, err);
 }
 
 void staging_sweep_place(const char *to)
@@ -159,7 +159,7 @@ void staging_sweep_place(const char *to)
 int staging_list(struct staging *s, struct staging_list *out, struct error *err)
 {
 	struct instances all;
-	int r = sweep(s, false, err), lock;
+	int r = place_sweep_and_bury(s, false, err), lock;
 
 	*out = (struct staging_list){.list = VEC_EMPTY};
 	if (r < 0)
@@ -169,21 +169,22 @@ int staging_list(struct staging *s, struct staging_list *out, struct error *err)
 		return lock;
 	r = place_scan(s, &all, err);
 	for (size_t i = 0; r == 0 && i < all.list.n; i++)
-		r = add_item(s, all.list.at[i].id, out, err);
+		r = list_add_item(s, all.list.at[i].id, out, err);
 	instances_free(&all);
 	place_unlock(&lock);
 	if (r < 0)
 		staging_list_free(out);
 	else if (out->list.n)
-		qsort(out->list.at, out->list.n, sizeof *out->list.at, by_name);
+		qsort(out->list.at, out->list.n, sizeof *out->list.at,
+		      list_items_by_name);
 	return r;
 }
 
 /* ---- removing ------------------------------------------------------------ */
 
 /* One that cannot be read has no name but its number, and no tree that is known. */
-static int find_damaged(struct staging *s, const char *name, struct record *out,
-			struct error *err)
+static int record_find_damaged(struct staging *s, const char *name,
+			       struct record *out, struct error *err)
 {
 	char id[STAGING_ID] = "";
 	int r = -ENOENT;
@@ -202,8 +203,8 @@ static int find_damaged(struct staging *s, const char *name, struct record *out,
 }
 
 /* With the place locked: the record whose tree has this name. */
-static int find_name(struct staging *s, const char *name, struct record *out,
-		     struct error *err)
+static int record_find_by_name(struct staging *s, const char *name,
+			       struct record *out, struct error *err)
 {
 	struct instances all;
 	int r = place_scan(s, &all, err);
@@ -218,13 +219,13 @@ static int find_name(struct staging *s, const char *name, struct record *out,
 	}
 	instances_free(&all);
 	if (r == 0 && !found)
-		r = find_damaged(s, name, out, err);
+		r = record_find_damaged(s, name, out, err);
 	return r;
 }
 
 /* Its lock: alone, or with `force` whoever else has it, too. */
-static int take(struct staging *s, const struct record *rec, bool force,
-		struct error *err)
+static int instance_lock_to_remove(struct staging *s, const struct record *rec,
+				   bool force, struct error *err)
 {
 	char file[PLACE_FILE];
 	int fd;
@@ -251,9 +252,9 @@ int staging_remove(struct staging *s, const char *name, bool force,
 
 	if (lock < 0)
 		return lock;
-	r = find_name(s, name, &rec, err);
+	r = record_find_by_name(s, name, &rec, err);
 	if (r == 0)
-		r = fd = take(s, &rec, force, err);
+		r = fd = instance_lock_to_remove(s, &rec, force, err);
 	if (r >= 0)
 		r = place_condemn(s, &doomed, rec.id, rec.name, fd, err);
 	record_free(&rec);
@@ -293,7 +294,7 @@ void staging_disown(struct staging *s, struct staged *u)
 	place_unlock(&u->use);
 	if (lock >= 0 && record_read(s, u->id, &rec) == 0) {
 		sources_forget(s, u->id);
-		fd = take(s, &rec, false, NULL);
+		fd = instance_lock_to_remove(s, &rec, false, NULL);
 		if (fd >= 0 && place_has(s, &rec))
 			place_condemn(s, &doomed, rec.id, rec.name, fd, NULL);
 		else

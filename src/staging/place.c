@@ -99,7 +99,8 @@ int staging_open(struct staging *s, const char *to, bool make,
 
 	*s = (struct staging){.at = SHM_DIR_INIT, .control = SHM_DIR_INIT};
 	if (to && !(s->to = strdup(to)))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the path of the staging directory");
 	if (to && access(to, F_OK) < 0)
 		r = error_errno(err, -errno, "'%s'", to);
 	else
@@ -121,7 +122,7 @@ void staging_close(struct staging *s)
 	s->to = NULL;
 }
 
-static int reopen(struct staging *s, struct error *err)
+static int staging_reopen(struct staging *s, struct error *err)
 {
 	struct staging fresh;
 	int r = staging_open(&fresh, s->to, true, err);
@@ -143,7 +144,7 @@ int place_lock_file(struct staging *s, const char *name, enum shm_lock how,
 	for (int i = 0; i < TRIES && r == 0 && fd == -ENOENT; i++) {
 		fd = shm_lock(&s->control, name, how, wait, err);
 		if (fd == -ENOENT)
-			r = reopen(s, err);
+			r = staging_reopen(s, err);
 	}
 	return r < 0 ? r : fd;
 }
@@ -193,7 +194,7 @@ bool place_has(const struct staging *s, const struct record *r)
 		       : st.st_dev == r->dev;
 }
 
-static bool is_id(const char *name)
+static bool is_instance_file(const char *name)
 {
 	return strspn(name, "0123456789abcdef") == STAGING_ID - 1 &&
 	       name[STAGING_ID - 1] == '.';
@@ -205,7 +206,7 @@ static bool note_entry(struct instances *l, const char *name)
 	struct instance one;
 	bool key;
 
-	if (!is_id(name))
+	if (!is_instance_file(name))
 		return true;
 	key = !strcmp(name + STAGING_ID, "key");
 	memcpy(one.id, name, STAGING_ID - 1);
@@ -249,7 +250,7 @@ int place_scan(const struct staging *s, struct instances *out,
 	closedir(d);
 	if (!ok) {
 		instances_free(out);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of staged trees");
 	}
 	return 0;
 }
@@ -279,7 +280,7 @@ int place_condemn(const struct staging *s, struct doomed *d, const char *id,
 					s->control.path, file);
 	}
 	if (r == 0 && !vec_push(&d->list, one))
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the list of staged trees to remove");
 	if (r < 0)
 		place_unlock(&fd);
 	return r;
@@ -376,7 +377,7 @@ int place_sweep(struct staging *s, bool all, struct doomed *d,
 
 /* ---- an empty place ------------------------------------------------------ */
 
-static bool is_empty(const struct staging *s)
+static bool place_is_empty(const struct staging *s)
 {
 	DIR *d = open_entries(s);
 	struct dirent *e;
@@ -394,7 +395,7 @@ void staging_tidy(struct staging *s)
 {
 	int fd = place_lock(s, NULL);
 
-	if (fd >= 0 && is_empty(s)) {
+	if (fd >= 0 && place_is_empty(s)) {
 		unlinkat(s->control.fd, "lock", 0);
 		rmdir(s->control.path);
 		if (!s->to)

@@ -18,11 +18,6 @@
 /* Names that are tried when one is taken. */
 #define NAMES 1000
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 void staging_key(const char *text, char key[STAGING_KEY])
 {
 	XXH128_hash_t sum = XXH3_128bits(text, strlen(text));
@@ -33,8 +28,8 @@ void staging_key(const char *text, char key[STAGING_KEY])
 
 /* ---- is it there? -------------------------------------------------------- */
 
-static int hold(struct staging *s, const struct record *rec, int *use,
-		struct error *err)
+static int instance_hold(struct staging *s, const struct record *rec, int *use,
+			 struct error *err)
 {
 	char file[PLACE_FILE];
 
@@ -58,14 +53,15 @@ static int fill_staged(const struct staging *s, const struct record *rec,
 	free(out->name);
 	free(out->path);
 	*out = (struct staged)STAGED_INIT;
-	return no_memory(err);
+	return error_no_memory(err, "the name of the staged tree");
 }
 
 /* Use it: with the place locked. */
-static int reuse(struct staging *s, const struct staging_want *w,
-		 struct record *rec, struct staged *out, struct error *err)
+static int staging_reuse(struct staging *s, const struct staging_want *w,
+			 struct record *rec, struct staged *out,
+			 struct error *err)
 {
-	int use, r = hold(s, rec, &use, err);
+	int use, r = instance_hold(s, rec, &use, err);
 
 	if (r < 0)
 		return r;
@@ -105,13 +101,13 @@ static int try_record(struct staging *s, const struct staging_want *w,
 	if (w->force || (w->exact && strcmp(rec->name, w->name)) ||
 	    !sources_are_current(s, rec->id))
 		return 0;
-	r = reuse(s, w, rec, out, err);
+	r = staging_reuse(s, w, rec, out, err);
 	return r < 0 ? r : FOUND;
 }
 
 /* With the place locked: FOUND, 0, or an error. */
-static int find(struct staging *s, const struct staging_want *w,
-		struct staged *out, struct error *err)
+static int staging_find(struct staging *s, const struct staging_want *w,
+			struct staged *out, struct error *err)
 {
 	struct instances all;
 	struct record rec;
@@ -204,7 +200,7 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 	/* What cannot be removed is no reason not to stage. */
 	if (b->lock >= 0)
 		place_sweep(s, true, &doomed, NULL);
-	r = b->lock < 0 ? b->lock : find(s, want, out, err);
+	r = b->lock < 0 ? b->lock : staging_find(s, want, out, err);
 	if (r == 0)
 		r = begin_build(s, b, err);
 	place_unlock(&b->lock);
@@ -258,7 +254,7 @@ static int find_older(struct staging *s, const struct staging_want *w,
 	return r;
 }
 
-static bool is_free(const struct staging *s, const char *name)
+static bool name_is_free(const struct staging *s, const char *name)
 {
 	return faccessat(s->at.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
 	       errno == ENOENT;
@@ -281,9 +277,12 @@ static int choose_name(const struct staging *s, const struct staging_want *w,
 		else
 			snprintf(name, sizeof name, "%.*s-%.6s-%u", most - 4,
 				 w->name, w->key, i);
-		if (is_free(s, name)) {
+		if (name_is_free(s, name)) {
 			*out = strdup(name);
-			return *out ? 0 : no_memory(err);
+			return *out ? 0
+				    : error_no_memory(
+					      err,
+					      "the name of the staged tree");
 		}
 		if (w->exact)
 			break;
@@ -295,8 +294,8 @@ static int choose_name(const struct staging *s, const struct staging_want *w,
 }
 
 /* Both names change hands at once; in two steps where the file system cannot. */
-static int put_in_steps(struct staging *s, const char *file, const char *name,
-			const char *older)
+static int put_in_place_in_steps(struct staging *s, const char *file,
+				 const char *name, const char *older)
 {
 	char away[PLACE_FILE];
 
@@ -319,7 +318,7 @@ static int put_in_place(struct staging *s, const char *file, const char *name,
 			  older ? RENAME_EXCHANGE : RENAME_NOREPLACE);
 
 	if (r < 0 && (errno == EINVAL || errno == ENOSYS))
-		r = put_in_steps(s, file, name, older);
+		r = put_in_place_in_steps(s, file, name, older);
 	if (r < 0)
 		return error_errno(err, -errno, "cannot make '%s/%s'",
 				   s->at.path, name);
@@ -342,7 +341,7 @@ static int new_record(struct staging_build *b, struct record *rec,
 	memcpy(rec->id, b->id, STAGING_ID);
 	memcpy(rec->key, w->key, STAGING_KEY);
 	if (!rec->source || !rec->options)
-		return no_memory(err);
+		return error_no_memory(err, "the record of the staged tree");
 	if (fstat(b->tree.fd, &st) < 0)
 		return error_errno(err, -errno, "'%s'", b->tree.path);
 	rec->dev = st.st_dev;
@@ -352,9 +351,10 @@ static int new_record(struct staging_build *b, struct record *rec,
 }
 
 /* With the place locked. */
-static int publish(struct staging *s, struct staging_build *b,
-		   struct record *rec, struct doomed *doomed, staging_say *say,
-		   void *ctx, struct error *err)
+static int staging_publish_locked(struct staging *s, struct staging_build *b,
+				  struct record *rec, struct doomed *doomed,
+				  staging_say *say, void *ctx,
+				  struct error *err)
 {
 	struct record older = {.name = NULL};
 	char file[PLACE_FILE], text[700];
@@ -362,7 +362,10 @@ static int publish(struct staging *s, struct staging_build *b,
 	int fd, r = find_older(s, &b->want, &older, &fd, &held, err);
 
 	if (r == 0 && fd >= 0)
-		r = (rec->name = strdup(older.name)) ? 0 : no_memory(err);
+		r = (rec->name = strdup(older.name))
+			    ? 0
+			    : error_no_memory(err,
+					      "the name of the staged tree");
 	else if (r == 0)
 		r = choose_name(s, &b->want, &rec->name, err);
 	if (r == 0 && fd >= 0)
@@ -411,7 +414,7 @@ int staging_publish(struct staging *s, struct staging_build *b,
 	if (r == 0)
 		r = lock = place_lock(s, err);
 	if (lock >= 0)
-		r = publish(s, b, &rec, &doomed, say, ctx, err);
+		r = staging_publish_locked(s, b, &rec, &doomed, say, ctx, err);
 	if (r == 0) {
 		r = fill_staged(s, &rec, b->use, out, err);
 		if (r < 0) /* it is there all the same */

@@ -40,7 +40,7 @@ static json_t *bytes_json(const char *s)
 	return o;
 }
 
-static int digit_of(char c)
+static int record_hex_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -63,7 +63,8 @@ static char *json_bytes(const json_t *v)
 	n = strlen(text) / 2;
 	out = malloc(n + 1);
 	for (size_t i = 0; out && i < n; i++) {
-		int hi = digit_of(text[2 * i]), lo = digit_of(text[2 * i + 1]);
+		int hi = record_hex_digit(text[2 * i]),
+		    lo = record_hex_digit(text[2 * i + 1]);
 
 		if (hi < 0 || lo < 0 || !(hi | lo)) {
 			free(out);
@@ -89,7 +90,7 @@ static uint64_t json_u64(const json_t *o, const char *key)
 /* ---- files --------------------------------------------------------------- */
 
 /* Through a buffer: jansson asks a descriptor for a byte at a time. */
-static int dump(json_t *o, int fd, bool sync)
+static int record_dump_json(json_t *o, int fd, bool sync)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), r;
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
@@ -119,7 +120,7 @@ static int write_json(const struct staging *s, const char *name, json_t *o,
 	fd = openat(s->control.fd, fresh,
 		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
-	if (fd < 0 || dump(o, fd, !s->memory) < 0 ||
+	if (fd < 0 || record_dump_json(o, fd, !s->memory) < 0 ||
 	    renameat(s->control.fd, fresh, s->control.fd, name) < 0) {
 		r = errno ? -errno : -EIO;
 		unlinkat(s->control.fd, fresh, 0);
@@ -167,13 +168,14 @@ void record_free(struct record *r)
 	*r = (struct record){.name = NULL};
 }
 
-static bool take_text(const json_t *o, const char *key, char **out)
+static bool record_get_text(const json_t *o, const char *key, char **out)
 {
 	*out = json_bytes(json_object_get(o, key));
 	return *out != NULL;
 }
 
-static bool take_key(const json_t *o, const char *key, char out[STAGING_KEY])
+static bool record_get_key(const json_t *o, const char *key,
+			   char out[STAGING_KEY])
 {
 	const char *text = json_string_value(json_object_get(o, key));
 
@@ -209,13 +211,14 @@ int record_read(const struct staging *s, const char *id, struct record *out)
 	/* What another version has written is listed, held and removed as ours
 	 * are: name, dev, ino, born and transient stay what they are.  It is
 	 * never found: its key means something else. */
-	if (!take_text(o, "name", &out->name) || !record_name_ok(out->name) ||
-	    !take_text(o, "source", &out->source) ||
-	    !take_text(o, "options", &out->options) || !out->ino)
+	if (!record_get_text(o, "name", &out->name) ||
+	    !record_name_ok(out->name) ||
+	    !record_get_text(o, "source", &out->source) ||
+	    !record_get_text(o, "options", &out->options) || !out->ino)
 		r = -EBADMSG;
 	else if (json_u64(o, "version") != VERSION)
 		out->key[0] = '\0';
-	else if (!take_key(o, "key", out->key))
+	else if (!record_get_key(o, "key", out->key))
 		r = -EBADMSG;
 	if (r < 0)
 		record_free(out);
@@ -235,7 +238,7 @@ int record_write(const struct staging *s, const struct record *r,
 	int ret;
 
 	if (!o)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the record of the staged tree");
 	json_object_set_new(o, "dev", number_json(r->dev));
 	json_object_set_new(o, "ino", number_json(r->ino));
 	json_object_set_new(o, "born", number_json(r->born));
