@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compare a copy with its source, read again: every byte, and nothing more. */
+/* Compare a copy with its source: each name and byte, and that there is nothing else. */
 
 /*
- * The plan that is compared was made anew, from sources that were opened anew: what
- * it says of names, sizes and links, and every byte, has to be what is there, and
- * there has to be nothing else.
+ * The caller opens the sources again and makes a new plan.  The copy must have the
+ * names, sizes and links of that plan and each byte of the sources, and nothing else.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +27,8 @@ static int differs(const char *name, const char *how, struct error *err)
 			 name, how);
 }
 
-/* Failing to reach something in the copy: it is not there as it should be? */
+/* Return COPY_DIFFERS if `code` means that something is missing in the copy or has
+ * another type, else `code`: the copy cannot be read. */
 static int unreachable(int code, struct error *err)
 {
 	if (code != -ENOENT && code != -ENOTDIR && code != -ELOOP &&
@@ -48,7 +48,7 @@ static int open_dir(struct copy_dirs *dirs, uint32_t dir, struct error *err)
 
 /* ---- bytes --------------------------------------------------------------- */
 
-/* Does the file have these bytes at `off`? */
+/* Return 0 if the file has the bytes of `reply` at `off`, else -errno. */
 static int same_bytes(int fd, const char *name, const struct reply *reply,
 		      uint64_t off, char *buf, struct error *err)
 {
@@ -98,7 +98,8 @@ static int compare_range(struct copy_run *r, const struct copy_file *f, int fd,
 	return code;
 }
 
-/* What is not there was left out: a part of it is missing in the source, too. */
+/* Check that a file that the copy lacks was left out for a good reason: a part of it must
+ * be missing in the source.  Return 0 or -errno. */
 static int compare_lacking(struct copy_run *r, const struct copy_file *f,
 			   const struct copy_unit *u, const char *name,
 			   struct reply *reply, struct error *err)
@@ -106,7 +107,7 @@ static int compare_lacking(struct copy_run *r, const struct copy_file *f,
 	struct fs *fs = r->job->plan->fs;
 	int code = 0;
 
-	if (!u->whole) /* it may be missing in another piece */
+	if (!u->whole) /* the missing part may be in another piece */
 		return 0;
 	for (uint64_t off = 0; off < f->size && !copy_ends(r);
 	     off += COPY_WINDOW) {
@@ -183,7 +184,7 @@ static int compare_link(const struct copy_plan *p, struct copy_dirs *dirs,
 	return 0;
 }
 
-/* Entries of an open directory; -1: it cannot be read. */
+/* Return the number of entries of an open directory, or -1 if it cannot be read. */
 static int64_t count_entries(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories of a copy: made, opened without following, finished. */
+/* Directories and links of a copy: made, opened without following links, finished. */
 
 /*
- * Everything is made relative to a descriptor of its directory, which was opened
- * component by component from the top, following nothing.  Nobody else may write
- * there, and symlinks are made when all files are: so no name that comes from a
- * source can lead anywhere else.
+ * Everything is made relative to a descriptor of its directory, which is opened
+ * component by component from the root of the copy with O_NOFOLLOW.  Other users may
+ * not write there, and symlinks are made only after all files: so a name that comes
+ * from a source cannot lead out of the copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,9 @@
 #include "staging/copy_private.h"
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-/* Of values of extended attributes, the kernel's limit. */
+/* The kernel's limit of the value of an extended attribute, in bytes. */
 #define VALUE_MAX 65536
+/* *stop is looked at once for this many entries. */
 #define STOP_CHECK_INTERVAL 1024
 
 /* ---- names --------------------------------------------------------------- */
@@ -80,7 +81,8 @@ static bool is_open(const struct copy_dirs *d, uint32_t dir)
 	       d->slot[dir % COPY_DIRS].dir == dir;
 }
 
-/* From the nearest ancestor that is open downwards. */
+/* Open a directory, starting at its nearest ancestor that is open.  Return a descriptor
+ * that the caller closes, or -errno. */
 static int open_below(struct copy_dirs *d, uint32_t dir, struct error *err)
 {
 	const struct copy_plan *p = d->plan;
@@ -143,7 +145,7 @@ int copy_make_dirs(const struct copy_plan *p, int to, const _Atomic int *stop,
 	int r = 0;
 
 	copy_dirs_init(&dirs, p, to);
-	/* A directory comes after its parent. */
+	/* Parents stand before their children in `dirs`. */
 	for (uint32_t i = 1; r == 0 && i < p->dirs.n; i++) {
 		const char *name = dir_name(p, i);
 		int in = copy_dirs_get(&dirs, p->dirs.at[i].parent, err);
@@ -194,7 +196,7 @@ static int copy_make_hard_link(const struct copy_plan *p,
 	cleanup_close int in = -1;
 	int to, r;
 
-	/* The first descriptor may be closed when the second is opened. */
+	/* Duplicated because copy_dirs_get may close it when the second is opened. */
 	r = copy_dirs_get(dirs, first->dir, err);
 	if (r >= 0) {
 		in = fcntl(r, F_DUPFD_CLOEXEC, 0);
@@ -245,8 +247,8 @@ int copy_make_links(const struct copy_plan *p, int to, const _Atomic int *stop,
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* Only what users may set on files of theirs; a capability or a label of the
- * system is nothing to be given away. */
+/* Only attributes that users may set on their own files are copied: an archive must not
+ * be able to give a file capabilities or security labels. */
 void copy_xattrs(const struct copy_plan *p, uint64_t ino, int fd)
 {
 	cleanup_free char *list = NULL;
@@ -278,7 +280,8 @@ void copy_xattrs(const struct copy_plan *p, uint64_t ino, int fd)
 	}
 }
 
-/* The deepest first: whatever is made in a directory changes its time. */
+/* Called when everything is made, because making an entry changes the times of its
+ * directory; the deepest directories come first. */
 int copy_finish_dirs(const struct copy_plan *p, int to, const _Atomic int *stop,
 		     struct error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does it fit?  Asked before a byte is written, answered with numbers. */
+/* Check, before a byte is written, whether a copy fits. */
 
 /*
- * What is written to a tmpfs is memory: of the file system (its size, what is free
- * of it, and what others will want of it), of the control group that writes, and of
- * the machine.  Each is asked, the first that has too little is named.  A file
- * takes whole pages, and about a KiB of the kernel's memory beside them.
+ * What is written to a tmpfs takes memory, and three limits hold: the file system's
+ * (its free space without what other processes have still to write), that of the control
+ * group that writes, and the machine's.  All are checked, and the error names the first
+ * that has too little.  A file takes whole pages, and about 1 KiB of kernel memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,10 +19,11 @@
 #include "base/system.h"
 #include "staging/copy_private.h"
 
-/* Of the kernel's memory for an inode, a name, and what points to pages. */
+/* Bytes of kernel memory for an inode, its name, and its table of pages. */
 #define INODE_BYTES 1024
 
-/* Of so many holes of a file it is known how much they are; what follows counts as data. */
+/* At most this many holes of a file are looked for; the rest of the file counts as
+ * data. */
 #define HOLES_MAX (1u << 16)
 
 uint64_t copy_space(struct fs *fs, const struct copy_file *f)
@@ -38,7 +39,7 @@ uint64_t copy_space(struct fs *fs, const struct copy_file *f)
 		if (r == -ENXIO)
 			return space;
 		if (r < 0 || fs_seek(fs, f->ino, data, SEEK_HOLE, &hole) < 0)
-			break; /* reading will say why */
+			break; /* reading the file will report the error */
 		data = max_u64(data / page * page, off);
 		off = div_up(hole, page) * page;
 		space += off - data;
@@ -51,7 +52,7 @@ struct number {
 	char text[80];
 };
 
-/* "1.2 GiB (1288490189 bytes)" */
+/* Write a size such as "1.2 GiB (1288490189 bytes)" to *n; returns n->text. */
 static const char *fits_spell_bytes(uint64_t bytes, struct number *n)
 {
 	char size[32];
@@ -118,7 +119,7 @@ static int fits_space(const struct copy_plan *p, const struct copy_room *room,
 			 fits_spell_bytes(left, &d));
 }
 
-/* Bytes of memory that it takes: pages, inodes, and what decoding needs. */
+/* Return the bytes of memory that the copy takes: pages, inodes, and work of decoding. */
 static uint64_t memory_for(const struct copy_plan *p,
 			   const struct copy_room *room)
 {

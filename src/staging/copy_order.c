@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In which order, and who does what: each chunk is to be decoded once. */
+/* The order of copying and the units of work, such that each chunk is decoded once. */
 
 /*
- * Members of an archive are in the order of their bytes.  Neighbours go to one
- * thread in batches, and a batch ends where another chunk begins, so that two
- * threads seldom want the same one.
+ * Members of an archive are sorted by the places of their bytes.  One thread gets a
+ * batch of neighbours, and a batch ends where another chunk begins, so that two threads
+ * seldom need the same chunk.
  *
- * Samples of a tensor are in order already.  Where a row of chunks is larger than
- * the cache, one sample after the other would decode the whole row for each:
+ * Samples of a tensor are in order already.  Where a row of chunks is larger than the
+ * cache, copying one sample after the other would decode the whole row for each sample.
+ * So they are copied in groups:
  *
  *	          chunk 0    chunk 1    chunk 2
- *	sample 0 |----------|----------|----------|     a group: all samples that
- *	sample 1 |          |          |          |     begin in the same chunk;
- *	sample 2 |          |          |          |     a window of all of them,
- *	           window     window     window         then the next
+ *	sample 0 |----------|----------|----------|     a group has all samples
+ *	sample 1 |          |          |          |     that begin in the same chunk;
+ *	sample 2 |          |          |          |     one window of each is copied,
+ *	           window     window     window         then the next window of each
  *
- * so that what is decoded at a time is about as much as what is written.
+ * and about as many bytes are decoded at a time as are written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,16 +24,17 @@
 #include "base/number.h"
 #include "staging/copy_private.h"
 
-/* Whole files for one thread: as many as this ... */
+/* A batch of whole files for one thread ends when it has this many bytes or files ... */
 #define BATCH_BYTES (UINT64_C(4) << 20)
 #define BATCH_FILES 512
-/* ... or so many at least, and up to the end of a chunk. */
+/* ... or, once it has this many bytes, where another chunk begins. */
 #define BATCH_LEAST (UINT64_C(256) << 10)
-/* What counts as a chunk of a file that is read as it is. */
+/* In a file that is stored plainly, regions of 2^22 bytes count as chunks. */
 #define REGION_SHIFT 22
-/* A window is a multiple of it. */
+/* The size of a window is a multiple of this, in bytes. */
 #define WINDOW_STEP (UINT64_C(16) << 10)
-/* Of the cache: what a group may take without windows, and with. */
+/* Samples need no windows if they take at most 1/GROUP_SHARE of the cache; the windows of
+ * all threads together take about 1/WINDOW_SHARE of it. */
 #define GROUP_SHARE 2
 #define WINDOW_SHARE 4
 
@@ -51,7 +53,8 @@ static int by_place(const void *a, const void *b)
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* The chunk that a sample begins in; false: reading will say why not. */
+/* Find the chunk that a sample begins in, using *map.  Return false if it is not
+ * known: reading the sample will report the reason. */
 static bool first_chunk(const struct copy_plan *p, const struct copy_file *f,
 			struct plan *map, uint64_t *set, uint64_t *index)
 {
@@ -72,6 +75,8 @@ static bool first_chunk(const struct copy_plan *p, const struct copy_file *f,
 	return false;
 }
 
+/* Add files [first, first + n) as a group, if they need windows.  Return false if
+ * there is no memory. */
 static bool push_group(struct copy_plan *p, const struct copy_options *o,
 		       uint64_t first, uint64_t n)
 {
@@ -90,7 +95,8 @@ static bool push_group(struct copy_plan *p, const struct copy_options *o,
 	return vec_push(&p->groups, g);
 }
 
-/* Samples [first, end) of one directory, all of one size. */
+/* Group samples [first, end) of one directory, which all have one size.  Return false if
+ * there is no memory. */
 static bool find_groups(struct copy_plan *p, const struct copy_options *o,
 			uint64_t first, uint64_t end, struct plan *map,
 			const _Atomic int *stop)
@@ -165,7 +171,7 @@ static bool same_chunk(const struct copy_file *a, const struct copy_file *b)
 	return a->set == b->set && a->index >> shift == b->index >> shift;
 }
 
-/* Windows of a group, or pieces of one file. */
+/* Take one window of the n files of a group, or a piece of one file. */
 static void take_piece(struct copy_queue *q, uint64_t n, uint64_t window,
 		       struct copy_unit *out)
 {
@@ -182,6 +188,7 @@ static void take_piece(struct copy_queue *q, uint64_t n, uint64_t window,
 	q->next += n;
 }
 
+/* Take a batch of whole files. */
 static void take_batch(struct copy_queue *q, struct copy_unit *out)
 {
 	const struct copy_file *f = q->plan->files.at;

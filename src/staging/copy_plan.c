@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What there is to copy: walk the tree, or the paths that were asked for. */
+/* Find what there is to copy: walk the whole tree, or the paths that were asked for. */
 
 /*
- * Kept is a few dozen bytes for each file, and no names: an entry of the tree's
- * directory is looked up again when it is made.  That is less than what the kernel
- * keeps for each file on a tmpfs.  A directory that has more entries than there
- * can be inodes is refused before it is gone through: a shape costs a few bytes to
- * write into a header.
+ * The plan keeps a few dozen bytes for each file, and no name: the name is looked up in
+ * the tree again when the file is made.  That is less than the kernel keeps for each
+ * file on a tmpfs.  A directory with more entries than `most` is refused before it is
+ * walked: a few bytes in the header of a file are enough to declare a shape with
+ * billions of samples.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,14 +21,14 @@
 #include "views/view.h"
 
 #define DEPTH_MAX 2000u /* levels of directories */
-/* So often it is looked whether anybody has had enough. */
+/* *stop is looked at once for this many entries. */
 #define STOP_CHECK_INTERVAL 4096
 
 struct walk {
 	struct copy_plan *p;
 	const struct copy_options *o;
 	const _Atomic int *stop;
-	uint64_t seen;
+	uint64_t seen;        /* number of entries so far */
 	vec(uint32_t) expand; /* directories whose entries are wanted */
 	struct plan map;
 	struct error *err;
@@ -40,7 +40,7 @@ int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err)
 
 	if (tree_path(fs_tree(fs), ino, path, sizeof path) < 0)
 		strcpy(path, "a file");
-	/* What fs knows about it, it has logged. */
+	/* If fs knows the reason, it has logged it. */
 	fs_last_error(fs, ino, why, sizeof why);
 	if (!why[0])
 		return error_errno(err, code, "%s", path);
@@ -48,6 +48,8 @@ int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err)
 			 path);
 }
 
+/* Append a name to `text` and set *at to its offset.  Return false if there is no
+ * memory. */
 static bool push_name(struct copy_plan *p, const char *name, uint64_t *at)
 {
 	*at = p->text.n;
@@ -67,6 +69,7 @@ uint64_t copy_plan_entries(const struct copy_plan *p)
 	return p->dirs.n + p->files.n + p->links.n + again;
 }
 
+/* Called for each entry before it is added.  Return 0, -EINTR or -ENOSPC. */
 static int walk_check_limits(struct walk *w)
 {
 	const struct copy_plan *p = w->p;
@@ -108,7 +111,7 @@ static int add_dir(struct walk *w, uint32_t parent, uint64_t ino,
 	return 0;
 }
 
-/* Where its first byte is. */
+/* Set where the file's first byte is; false if `x` is stored nowhere, such as a hole. */
 static bool locate_extent(const struct extent *x, struct copy_file *f)
 {
 	if (x->kind == EXTENT_FILE) {
@@ -122,7 +125,7 @@ static bool locate_extent(const struct extent *x, struct copy_file *f)
 	return x->kind == EXTENT_FILE || x->kind == EXTENT_CHUNK;
 }
 
-/* The same for a file, if it can be told without opening anything. */
+/* Set where the first byte of a file is, if that is known without opening a file. */
 static void locate_first_byte(struct walk *w, const struct node *n,
 			      struct copy_file *f)
 {
@@ -140,7 +143,7 @@ static void locate_first_byte(struct walk *w, const struct node *n,
 		plan_init(&w->map, f->size - off);
 		if (ops->map(n->files, n->node, off, &w->map, NULL) < 0 ||
 		    !w->map.have)
-			break; /* reading will say why */
+			break; /* reading the file will report the error */
 		for (unsigned i = 0; i < w->map.n && !found; i++)
 			found = locate_extent(&w->map.ext[i], f);
 		off += w->map.have;
@@ -212,7 +215,8 @@ static bool is_array_file(const char *name)
 	       !strcmp(name, "array.txt");
 }
 
-/* The directory of a tensor that has samples, of which these are enough? */
+/* Return whether `ino` is the directory of a tensor with samples whose array files the
+ * user does not want. */
 static bool samples_are_enough(struct walk *w, uint64_t ino)
 {
 	struct tree *t = fs_tree(w->p->fs);
@@ -251,7 +255,7 @@ static int expand_dir(struct walk *w, uint32_t dir)
 		if (r < 0)
 			return r;
 	}
-	/* A source inside another one that cannot be opened. */
+	/* The directory may be a source inside another one that cannot be opened. */
 	if (tree_graft_failure(t, ino, w->err))
 		return w->err->code;
 	return r == -ENOENT ? 0 : error_errno(w->err, r, "reading a directory");
@@ -259,7 +263,7 @@ static int expand_dir(struct walk *w, uint32_t dir)
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* "a/b" comes before "a/b/c", and that before "a/b-c". */
+/* Sorts "a/b" before "a/b/c", and that before "a/b-c". */
 static int by_path(const void *a, const void *b)
 {
 	const unsigned char *x = *(unsigned char *const *)a;
@@ -275,7 +279,7 @@ static int by_path(const void *a, const void *b)
 			  : 0);
 }
 
-/* "//a/./b/" becomes "a/b". */
+/* Set *out to a normalized copy that the caller frees: "//a/./b/" becomes "a/b". */
 static int clean_path(const char *path, char **out, struct error *err)
 {
 	char *to = malloc(strlen(path) + 1), *at = to;
@@ -304,7 +308,7 @@ static int clean_path(const char *path, char **out, struct error *err)
 	return 0;
 }
 
-/* Does `path` lie below `dir`, or is it that? */
+/* Return whether `path` is `dir` or lies below it. */
 static bool copy_path_is_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
@@ -312,8 +316,9 @@ static bool copy_path_is_below(const char *path, const char *dir)
 	return !n || (!strncmp(path, dir, n) && (!path[n] || path[n] == '/'));
 }
 
-/* The directory on the way to a path which ends `n` bytes into it: the last of
- * the tree so far, or a new one. */
+/* Enter the directory of the copy whose path is the first n bytes of `path`: the one that
+ * the path `before` went through, or a new one.  Its name begins at `from`; its parent is
+ * *dir, which is set to it.  Return 0 or -errno. */
 static int add_on_the_way(struct walk *w, char *path, size_t from, size_t n,
 			  const char *before, uint32_t *dir)
 {
@@ -321,7 +326,7 @@ static int add_on_the_way(struct walk *w, char *path, size_t from, size_t n,
 	uint32_t at;
 	int r;
 
-	/* The path before went through it: so the newest directory is in it. */
+	/* `before` went through it, so the newest directory is it or below it. */
 	if (!strncmp(path, before, n) && before[n] == '/') {
 		for (at = (uint32_t)w->p->dirs.n - 1;
 		     w->p->dirs.at[at].parent != *dir;)
@@ -413,7 +418,8 @@ static int by_inode(const void *a, const void *b)
 	return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
-/* The first name of each inode is a file, the others are made after it. */
+/* Add the first name of each inode to `files`; mark the others, which become hard
+ * links. */
 static int sort_names(struct walk *w)
 {
 	struct copy_plan *p = w->p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that take units of work until there is none, or one has failed. */
+/* Threads that process units of work until none is left, or one thread has failed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,7 +7,7 @@
 #include "base/pool.h"
 #include "staging/copy_private.h"
 
-/* So often progress is shown, in ns. */
+/* Time between two calls of job->progress, in ns. */
 #define PROGRESS_INTERVAL 100000000
 
 bool copy_ends(const struct copy_run *r)
@@ -55,7 +55,7 @@ static void copy_run_thread(void *arg)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Until all are through. */
+/* Wait until all threads have ended, and report progress meanwhile. */
 static void copy_run_wait(struct copy_run *r)
 {
 	struct timespec t;
@@ -99,7 +99,7 @@ int copy_run_units(struct copy_job *job, copy_unit_fn *fn, struct error *err)
 				*err = r.failure;
 		}
 	}
-	/* Whatever failed first: the user wanted an end. */
+	/* An interruption counts more than any failure. */
 	if (*job->stop)
 		code = error_set(err, -EINTR, "interrupted");
 	pthread_cond_destroy(&r.ended);

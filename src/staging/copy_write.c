@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Write a planned copy: directories, files on all threads, links, times. */
+/* Write a planned copy: directories, files with all threads, links, times. */
 
 /*
- * What is decoded goes from the cache's buffers into the file, without another
- * copy.  Large files are allocated before a byte is written: there the end of the
- * space shows at once.  A short write is the end of the space, too; nothing here
- * is mapped, so nobody is killed by it.
+ * Decoded bytes are written directly from the cache's buffers.  Large files are
+ * allocated before a byte is written, so that a lack of space shows at once.  A write of
+ * 0 bytes counts as a lack of space, too.  The files are not mapped, so a lack of space
+ * is an error and not a SIGBUS.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static int cannot_write(const char *name, int code, struct error *err)
 
 /* ---- bytes --------------------------------------------------------------- */
 
-/* All of an iovec; the pieces are used up. */
+/* Write all of an iovec, which is modified.  Return 0 or -errno. */
 static int write_all_iovecs(int fd, struct iovec *iov, unsigned n, uint64_t off)
 {
 	while (n) {
@@ -59,7 +59,8 @@ static bool is_zero(const unsigned char *p, size_t n)
 	return n && !p[0] && (n == 1 || !memcmp(p, p + 1, n - 1));
 }
 
-/* The same without pages of zeros, which are holes already. */
+/* Write an iovec, except pages of zeros, which are holes in the new file already.
+ * Return 0 or -errno. */
 static int write_sparse(int fd, const struct iovec *iov, unsigned n,
 			uint64_t off)
 {
@@ -82,7 +83,7 @@ static int write_sparse(int fd, const struct iovec *iov, unsigned n,
 	return r;
 }
 
-/* Pass over a hole at *off, which is one in the copy already. */
+/* Move *off behind a hole of the source: it is a hole in the new file already. */
 static void pass_hole(struct copy_run *r, const struct copy_file *f,
 		      uint64_t *off, uint64_t *len)
 {
@@ -97,7 +98,7 @@ static void pass_hole(struct copy_run *r, const struct copy_file *f,
 	atomic_fetch_add_explicit(&r->done, n, memory_order_relaxed);
 }
 
-/* Bytes [off, off + len) of a file of the source into `fd`. */
+/* Copy bytes [off, off + len) of a file of the source to `fd`.  Return 0 or -errno. */
 static int copy_range(struct copy_run *r, const struct copy_file *f, int fd,
 		      const char *name, uint64_t off, uint64_t len,
 		      struct reply *reply, struct error *err)
@@ -133,7 +134,8 @@ static int copy_range(struct copy_run *r, const struct copy_file *f, int fd,
 
 /* ---- files --------------------------------------------------------------- */
 
-/* A part of it is missing, and the user will do without. */
+/* Return whether `code` is allowed because a part of the file is missing and skip_missing
+ * is set; then mark the file. */
 static bool may_lack(struct copy_run *r, struct copy_file *f, int code)
 {
 	if (code != -ENODATA || !r->job->options->skip_missing)
@@ -161,7 +163,7 @@ static int copy_make_file(const struct copy_file *f, int in, const char *name,
 	return fd;
 }
 
-/* Attributes, and the check that it is as long as it should be. */
+/* Set attributes and times, and check the length.  Return 0 or -errno. */
 static int end_file(const struct copy_plan *p, const struct copy_file *f,
 		    int fd, const char *name, struct error *err)
 {
@@ -241,7 +243,7 @@ static int write_unit(struct copy_run *r, struct copy_dirs *dirs,
 	return code;
 }
 
-/* ---- files that are made before ------------------------------------------ */
+/* ---- files that are made in advance -------------------------------------- */
 
 static int allocate(int fd, const struct copy_file *f)
 {
@@ -310,7 +312,7 @@ static int end_apart(const struct copy_plan *p, const struct copy_file *f,
 	return f->flags & COPY_MISSING ? 0 : end_file(p, f, fd, name, err);
 }
 
-/* ---- files that lack something ------------------------------------------- */
+/* ---- files with missing parts -------------------------------------------- */
 
 static int remove_missing(struct copy_job *job, struct error *err)
 {

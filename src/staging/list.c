@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is staged: listing it, judging it, and removing it. */
+/* List staged trees, remove them, and record what a comparison has shown. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "staging/private.h"
 
-/* Is the instance held? */
+/* Return whether a process holds the instance. */
 static bool instance_is_held(const struct staging *s, const char *id)
 {
 	char file[PLACE_FILE];
@@ -46,7 +46,8 @@ static char *text_or_unknown(char *text)
 	return text ? text : strdup("?");
 }
 
-/* No record that counts: somebody makes it, or died over it. */
+/* Describe an instance without a valid record: a process is making it, or died
+ * meanwhile. */
 static void item_of_build(const struct staging *s, struct staging_item *item)
 {
 	char file[PLACE_FILE];
@@ -64,7 +65,7 @@ static void item_of_build(const struct staging *s, struct staging_item *item)
 	announced_free(&a);
 }
 
-/* A record that says nothing to us: which tree is its own is not known. */
+/* Describe an instance whose record cannot be read, so that its tree is not known. */
 static void item_of_damaged(const struct staging *s, struct staging_item *item)
 {
 	char file[PLACE_FILE], *source;
@@ -148,7 +149,7 @@ void staging_sweep_place(const char *to)
 {
 	struct staging place;
 
-	/* Nothing there is fine; so is somebody who sweeps just now. */
+	/* A place that is not there is not an error, nor one that another process sweeps. */
 	if (staging_open(&place, to, false, NULL) < 0)
 		return;
 	staging_sweep(&place, NULL);
@@ -182,7 +183,8 @@ int staging_list(struct staging *s, struct staging_list *out, struct error *err)
 
 /* ---- removing ------------------------------------------------------------ */
 
-/* One that cannot be read has no name but its number, and no tree that is known. */
+/* Find an instance with a damaged record by its id; out->name stays NULL.  Return 0 or
+ * -ENOENT. */
 static int record_find_damaged(struct staging *s, const char *name,
 			       struct record *out, struct error *err)
 {
@@ -202,7 +204,8 @@ static int record_find_damaged(struct staging *s, const char *name,
 	return 0;
 }
 
-/* With the place locked: the record whose tree has this name. */
+/* Find the record whose tree has this name.  The place must be locked.  Return 0 or
+ * -errno; record_free frees *out in both cases. */
 static int record_find_by_name(struct staging *s, const char *name,
 			       struct record *out, struct error *err)
 {
@@ -223,7 +226,8 @@ static int record_find_by_name(struct staging *s, const char *name,
 	return r;
 }
 
-/* Its lock: alone, or with `force` whoever else has it, too. */
+/* Lock an instance exclusively, or with `force` also shared with its holders.  Return the
+ * descriptor, or -errno: -EBUSY if another process holds it. */
 static int instance_lock_to_remove(struct staging *s, const struct record *rec,
 				   bool force, struct error *err)
 {
@@ -264,7 +268,7 @@ int staging_remove(struct staging *s, const char *name, bool force,
 	return place_bury(s, &doomed, err) < 0 && r == 0 ? -EIO : r;
 }
 
-/* ---- what a comparison has shown ------------------------------------------ */
+/* ---- results of a comparison --------------------------------------------- */
 
 int staging_verified(struct staging *s, const struct staged *u,
 		     struct error *err)

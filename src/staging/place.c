@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where staged trees are, who holds them, and what the dead leave behind. */
+/* The directory of staged trees: its files, its locks, and removal of what is left
+ * over. */
 
 /*
  *	/dev/shm/tensorfs-UID/      at
- *	    NAME/                   a tree: whole, or not there
+ *	    NAME/                   a tree, always complete
  *	    .stages/                control
- *	        lock                held while any of this is changed: never long
- *	        KEY.key             held by who stages what has this key
- *	        ID.use              of one instance: held by its builder and users
- *	        ID.json             its record: it was complete
- *	        ID.from             what it was made of
- *	        ID.tree/            its tree: in the making, or on its way out
+ *	        lock                held, never for long, to change any of this
+ *	        KEY.key             held by the process that makes the tree KEY
+ *	        ID.use              lock of one instance: held by its builder and users
+ *	        ID.json             its record, once it is complete
+ *	        ID.from             the list of its source files
+ *	        ID.tree/            its tree while it is made, or while it is deleted
  *
  * With --to DIR, `at` is DIR and control is DIR/.tensorfs-UID.
  *
- * Locks end with who holds them, so after any death what is there says all:
+ * The kernel frees a lock when its holder ends, so the state of an instance follows from
+ * its files, whichever process died:
  *
  *	record, NAME is its directory    published
- *	record, NAME is another one      died while publishing, or was replaced: goes
- *	record that cannot be read       stays, for whoever can
- *	no record, ID.use held           in the making
- *	no record, ID.use free           whoever made it died: goes
+ *	record, NAME is another one      its builder died while publishing, or it was
+ *	                                 replaced: removed
+ *	record that cannot be read       left alone: another version may read it
+ *	no record, ID.use held           being made
+ *	no record, ID.use free           its builder died: removed
  *
- * A record is written before its tree gets its name, and known by the number of
- * the tree's directory: so a NAME without a record is never one of ours, and is
- * never touched.
+ * A record is written before its tree gets its name, and has the inode number of the
+ * tree's directory.  So a NAME without a record was not made by tensorfs, and is never
+ * touched.
  *
- * What goes is moved into the control directory while the place is locked, and
- * deleted after that: a million files take a second.
+ * To remove a tree, it is moved into the control directory while the place is locked, and
+ * deleted after the place was unlocked: deleting a million files takes a second.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -42,7 +45,8 @@
 #include "base/cleanup.h"
 #include "staging/private.h"
 
-/* Somebody may remove what we open, because it is empty; not for ever. */
+/* Another process may remove a directory that is being opened, because it is empty; how
+ * often to try again. */
 #define TRIES 100
 
 /* ---- opening ------------------------------------------------------------- */
@@ -154,7 +158,8 @@ int place_lock(struct staging *s, struct error *err)
 	return place_lock_file(s, "lock", SHM_EXCLUSIVE, true, err);
 }
 
-/* Children of ours may have the same descriptor: closing it is not enough. */
+/* Closing does not unlock if a child process has inherited the descriptor, so the lock is
+ * released first. */
 void place_unlock(int *fd)
 {
 	if (*fd < 0)
@@ -200,7 +205,8 @@ static bool is_instance_file(const char *name)
 	       name[STAGING_ID - 1] == '.';
 }
 
-/* False: no memory. */
+/* Add the instance or key that a file name belongs to.  Return false if there is no
+ * memory. */
 static bool note_entry(struct instances *l, const char *name)
 {
 	struct instance one;
@@ -267,7 +273,7 @@ int place_condemn(const struct staging *s, struct doomed *d, const char *id,
 	memcpy(one.id, id, STAGING_ID);
 	if (name) {
 		place_file(file, id, "tree");
-		/* One of an older instance may be there, on its way out. */
+		/* The tree that this instance replaced may still be there. */
 		r = shm_remove(&s->control, file, err);
 		if (r == 0 && renameat(s->at.fd, name, s->control.fd, file) < 0)
 			r = error_errno(err, -errno, "cannot remove '%s/%s'",
@@ -306,7 +312,7 @@ int place_bury(const struct staging *s, struct doomed *d, struct error *err)
 	return r;
 }
 
-/* Has it no tree, begun or on its way out? */
+/* Return whether the control directory has no tree of this instance. */
 static bool is_bare(const struct staging *s, const char *id)
 {
 	char file[PLACE_FILE];
@@ -329,9 +335,9 @@ static int sweep_one(struct staging *s, const char *id, bool all,
 		return 0;
 	r = record_read(s, id, &rec);
 	there = r == 0 && place_has(s, &rec);
-	/* Without its record nobody would know a tree any more: one that cannot be
-	 * read stays.  Where nothing is, whoever had it removed it just now, without our
-	 * lock, and its lock is a file that we have made. */
+	/* A record that cannot be read stays, since without it its tree would not be
+	 * found.  An instance without record and tree was removed by its owner just now,
+	 * without locking the place, and shm_lock above has made the lock file. */
 	goes = there ? rec.transient
 		     : (all && r == 0) ||
 			       (r == -ENOENT && (all || is_bare(s, id)));
@@ -339,7 +345,7 @@ static int sweep_one(struct staging *s, const char *id, bool all,
 	if (goes) {
 		r = place_condemn(s, d, id, there ? rec.name : NULL, fd, err);
 	} else {
-		if (there) { /* what it replaced, if its owner died over it */
+		if (there) { /* a tree it replaced, left by a builder that died */
 			place_file(file, id, "tree");
 			r = shm_remove(&s->control, file, err);
 		}
@@ -399,7 +405,7 @@ void staging_tidy(struct staging *s)
 		unlinkat(s->control.fd, "lock", 0);
 		rmdir(s->control.path);
 		if (!s->to)
-			rmdir(s->at.path); /* others may have theirs there */
+			rmdir(s->at.path); /* fails if it has other files */
 	}
 	place_unlock(&fd);
 }

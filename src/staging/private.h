@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this folder share: records, instances, the lock of a place. */
+/* Declarations shared by this folder: records, instances, the lock of a place. */
 #ifndef STAGING_PRIVATE_H
 #define STAGING_PRIVATE_H
 
@@ -8,94 +8,108 @@
 
 /* ---- records (record.c) -------------------------------------------------- */
 
-/* What is known of an instance that was complete once. */
+/* The record of an instance whose tree was completed. */
 struct record {
 	char id[STAGING_ID], key[STAGING_KEY];
 	char *name, *source, *options;
-	/* Of the tree's directory.  Inode numbers are given again, devices have other
-	 * numbers after the next mount: `born`, nanoseconds, 0 where that is not
-	 * known, tells. */
+	/* They identify the tree's directory.  Inode numbers are reused, and devices have
+	 * other numbers after the next mount, so `born`, the time of its creation in
+	 * nanoseconds, decides, unless it is 0 (unknown). */
 	uint64_t dev, ino, born;
 	struct staging_result result;
 	int64_t made;
 	bool transient;
 };
 void record_free(struct record *r);
-/* -ENOENT; -EBADMSG for one that cannot be believed; another -errno: it cannot be
- * read now.  Without a sentence. */
+/* Read the record of instance `id`; record_free frees *out.  Return 0, -ENOENT if there
+ * is none, -EBADMSG if it is damaged, another -errno if it cannot be read now. */
 int record_read(const struct staging *s, const char *id, struct record *out);
+/* Write or replace the record in one step.  Return 0 or -errno. */
 int record_write(const struct staging *s, const struct record *r,
 		 struct error *err);
-/* A name that a directory of a place can have. */
+/* Return whether a tree may have this name. */
 bool record_name_ok(const char *name);
-/* What is written into the lock of an instance in the making: for people, and how
- * many bytes are to be written still, for others who want to know if they fit. */
+/* Write into `fd`, the lock file of an instance that is being made: its name and sources,
+ * for lists, and how many bytes are still to be written, for other processes that ask
+ * whether their tree fits.  Return 0 or -errno. */
 int record_announce(int fd, const struct staging_want *w, struct error *err);
+/* Overwrite the number of bytes that are still to be written; errors are ignored. */
 void record_announce_left(int fd, uint64_t left);
 struct announced {
 	char *name, *source; /* NULL: unknown */
 	char *group;         /* the control group that writes; NULL: unknown */
-	uint64_t left;
+	uint64_t left;       /* bytes still to be written */
 };
+/* Read what record_announce wrote; members that cannot be read are NULL and 0. */
 void record_announced(const struct staging *s, const char *id,
 		      struct announced *out);
 void announced_free(struct announced *a);
 
-/* ---- what they were made of (sources.c) ----------------------------------- */
+/* ---- source files (sources.c) -------------------------------------------- */
 
-/* Before the record is. */
+/* Write the list of an instance's source files; called before record_write.  Return 0 or
+ * -errno. */
 int sources_write(const struct staging *s, const char *id,
 		  const struct staging_sources *sources, struct error *err);
-/* Is every file what it was then?  False as well when that is not known. */
+/* Return whether every source file is unchanged; false also if the list cannot be
+ * read. */
 bool sources_are_current(const struct staging *s, const char *id);
-/* From now on it is not. */
+/* Remove the list, so that sources_are_current returns false from now on. */
 void sources_forget(const struct staging *s, const char *id);
 
 /* ---- places (place.c) ---------------------------------------------------- */
 
-/* "ID.json" and so on. */
+/* Bytes of a file name such as "ID.json". */
 #define PLACE_FILE STAGING_FILE
+/* Set `out` to the file name "ID.WHAT". */
 void place_file(char out[PLACE_FILE], const char *id, const char *what);
-/* Lock the place: nobody else changes what there is.  A descriptor for
- * place_unlock, or -errno.  Never held for long. */
+/* Lock the place, so that no other process changes it.  Blocks; the lock is never held
+ * for long.  Return a descriptor for place_unlock, or -errno. */
 int place_lock(struct staging *s, struct error *err);
+/* Unlock and close any lock, and set *fd to -1; does nothing if it is negative. */
 void place_unlock(int *fd);
-/* As shm_lock in the control directory, which may have been removed meanwhile. */
+/* As shm_lock in the control directory, which is made again if another process has
+ * removed it. */
 int place_lock_file(struct staging *s, const char *name, enum shm_lock how,
 		    bool wait, struct error *err);
-/* When the directory `name` was made, for record.born. */
+/* Return when the directory `name` was created, in ns, for record.born; 0: unknown. */
 uint64_t place_born(int dir, const char *name);
-/* Does the record's tree have the record's name? */
+/* Return whether the directory with the record's name is the record's tree. */
 bool place_has(const struct staging *s, const struct record *r);
 
-/* An instance: what the control directory has of it. */
+/* An instance that has files in the control directory. */
 struct instance {
 	char id[STAGING_ID];
 };
 struct instances {
 	vec(struct instance) list;
-	vec(struct instance) keys; /* locks of builders */
+	vec(struct instance) keys; /* of "KEY.key" files */
 };
+/* List the instances and keys of the place.  Return 0 or -errno; instances_free frees
+ * *out in both cases. */
 int place_scan(const struct staging *s, struct instances *out,
 	       struct error *err);
 void instances_free(struct instances *l);
 
-/* Instances to be removed, each with its lock, held. */
+/* Instances to be removed, each with its lock, which is held. */
 struct doomed {
 	vec(struct {
 		char id[STAGING_ID];
 		int fd;
 	}) list;
 };
-/* With the place locked: take from sight what is to go.  `fd` is the instance's
- * lock, which becomes theirs. */
+/* Move instance `id` out of sight and remember it in `d`.  The place must be locked.
+ * `name` is its tree's name, or NULL if no tree has to be moved; `fd` is the instance's
+ * lock, which `d` owns from now on (it is closed on failure).  Return 0 or -errno. */
 int place_condemn(const struct staging *s, struct doomed *d, const char *id,
 		  const char *name, int fd, struct error *err);
-/* With the place locked: condemn transient trees that nobody holds; with `all`
- * what the dead left half done, too.  Goes on after a failure. */
+/* Condemn transient trees that no process holds, and with `all` also what dead processes
+ * left unfinished.  The place must be locked.  Goes on after a failure, and returns the
+ * first -errno, or 0. */
 int place_sweep(struct staging *s, bool all, struct doomed *d,
 		struct error *err);
-/* Without the lock, for this may take a while. */
+/* Delete the condemned instances and free `d`.  The place need not be locked: this may
+ * take long.  Return 0 or the first -errno. */
 int place_bury(const struct staging *s, struct doomed *d, struct error *err);
 
 #endif

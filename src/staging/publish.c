@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From what is wanted to a tree that is there, whole, and held: or nothing. */
+/* Find or make a tree, give it its name when it is complete, hold it, release it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "staging/private.h"
 
-/* Names that are tried when one is taken. */
+/* Number of names that are tried while they are taken. */
 #define NAMES 1000
 
 void staging_key(const char *text, char key[STAGING_KEY])
@@ -26,8 +26,10 @@ void staging_key(const char *text, char key[STAGING_KEY])
 		 (unsigned long long)sum.high64, (unsigned long long)sum.low64);
 }
 
-/* ---- is it there? -------------------------------------------------------- */
+/* ---- finding a tree that exists ------------------------------------------ */
 
+/* Lock the instance of `rec` shared, and set *use to the descriptor.  Return 0 or
+ * -errno. */
 static int instance_hold(struct staging *s, const struct record *rec, int *use,
 			 struct error *err)
 {
@@ -56,7 +58,7 @@ static int fill_staged(const struct staging *s, const struct record *rec,
 	return error_no_memory(err, "the name of the staged tree");
 }
 
-/* Use it: with the place locked. */
+/* Hold the tree of `rec` for *out.  The place must be locked.  Return 0 or -errno. */
 static int staging_reuse(struct staging *s, const struct staging_want *w,
 			 struct record *rec, struct staged *out,
 			 struct error *err)
@@ -65,7 +67,7 @@ static int staging_reuse(struct staging *s, const struct staging_want *w,
 
 	if (r < 0)
 		return r;
-	if (rec->transient && !w->transient) { /* somebody wants it to stay */
+	if (rec->transient && !w->transient) { /* this user wants it to stay */
 		rec->transient = false;
 		r = record_write(s, rec, err);
 	}
@@ -75,14 +77,15 @@ static int staging_reuse(struct staging *s, const struct staging_want *w,
 		place_unlock(&use);
 		return r;
 	}
-	futimens(use, NULL); /* when it was last asked for */
+	futimens(use, NULL); /* the time of its last use */
 	out->reused = true;
 	return 0;
 }
 
 enum { FOUND = 1 };
 
-/* One of the records, of which the caller knows nothing. */
+/* Use the tree of `rec` if it is what is wanted and current.  Return FOUND, 0 if it is
+ * not, or -errno. */
 static int try_record(struct staging *s, const struct staging_want *w,
 		      struct record *rec, struct staged *out, struct error *err)
 {
@@ -105,7 +108,8 @@ static int try_record(struct staging *s, const struct staging_want *w,
 	return r < 0 ? r : FOUND;
 }
 
-/* With the place locked: FOUND, 0, or an error. */
+/* Look for a tree to use.  The place must be locked.  Return FOUND, 0 if there is
+ * none, or -errno. */
 static int staging_find(struct staging *s, const struct staging_want *w,
 			struct staged *out, struct error *err)
 {
@@ -113,7 +117,7 @@ static int staging_find(struct staging *s, const struct staging_want *w,
 	struct record rec;
 	int r = place_scan(s, &all, err);
 
-	/* The one that has the name, else any. */
+	/* First a tree that has the wanted name, then any. */
 	for (int any = 0; any < 2; any++)
 		for (size_t i = 0; r == 0 && i < all.list.n; i++) {
 			if (record_read(s, all.list.at[i].id, &rec) < 0)
@@ -138,7 +142,7 @@ static int random_id(char id[STAGING_ID], struct error *err)
 	return 0;
 }
 
-/* With the place locked: an instance of our own. */
+/* Begin a new instance.  The place must be locked.  Return 0 or -errno. */
 static int begin_build(struct staging *s, struct staging_build *b,
 		       struct error *err)
 {
@@ -151,6 +155,8 @@ static int begin_build(struct staging *s, struct staging_build *b,
 	return b->use < 0 ? b->use : record_announce(b->use, &b->want, err);
 }
 
+/* Lock the key, so that no other process makes the same tree; blocks while one does.
+ * Return the descriptor or -errno. */
 static int lock_key(struct staging *s, const char *file,
 		    const struct staging_want *w, staging_say *say, void *ctx,
 		    struct error *err)
@@ -197,7 +203,7 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 	if (b->key < 0)
 		return b->key;
 	b->lock = place_lock(s, err);
-	/* What cannot be removed is no reason not to stage. */
+	/* Failures of removing are ignored: staging is possible without. */
 	if (b->lock >= 0)
 		place_sweep(s, true, &doomed, NULL);
 	r = b->lock < 0 ? b->lock : staging_find(s, want, out, err);
@@ -225,8 +231,10 @@ int staging_make(struct staging *s, struct staging_build *b, struct error *err)
 
 /* ---- publishing ---------------------------------------------------------- */
 
-/* What the tree is to replace: made of the same, used by nobody.  *held says
- * that there is one which is used. */
+/* Find a tree to replace: one with the same key that no process holds.  Set *fd to its
+ * lock and *older to its record (record_free frees it), or *fd to -1 if there is none;
+ * *held tells whether there is one that is in use.  The place must be locked.  Return
+ * 0 or -errno. */
 static int find_older(struct staging *s, const struct staging_want *w,
 		      struct record *older, int *fd, bool *held,
 		      struct error *err)
@@ -260,8 +268,9 @@ static bool name_is_free(const struct staging *s, const char *name)
 	       errno == ENOENT;
 }
 
-/* A name that is free: the one that was wished for if possible, else one that
- * says which source it is of, as long as there is but one tree of it. */
+/* Choose a free name: the wanted one, else that with digits of the key, which tell the
+ * source, else both and a number.  Return 0 with *out for the caller to free, or
+ * -errno. */
 static int choose_name(const struct staging *s, const struct staging_want *w,
 		       char **out, struct error *err)
 {
@@ -293,7 +302,8 @@ static int choose_name(const struct staging *s, const struct staging_want *w,
 			 s->at.path, w->name);
 }
 
-/* Both names change hands at once; in two steps where the file system cannot. */
+/* As put_in_place, for file systems that do not know its flags.  Return 0, or -1 with
+ * errno set. */
 static int put_in_place_in_steps(struct staging *s, const char *file,
 				 const char *name, const char *older)
 {
@@ -301,7 +311,7 @@ static int put_in_place_in_steps(struct staging *s, const char *file,
 
 	if (!older)
 		return renameat(s->control.fd, file, s->at.fd, name);
-	/* Where a sweep would look for it, if we died now. */
+	/* place_sweep removes it from there if this process dies now. */
 	place_file(away, older, "tree");
 	if (renameat(s->at.fd, name, s->control.fd, away) < 0)
 		return -1;
@@ -311,6 +321,8 @@ static int put_in_place_in_steps(struct staging *s, const char *file,
 	return -1;
 }
 
+/* Rename the finished tree `file` to `name`; if it replaces the instance `older`, the two
+ * directories are exchanged in one step.  Return 0 or -errno. */
 static int put_in_place(struct staging *s, const char *file, const char *name,
 			const char *older, struct error *err)
 {
@@ -350,7 +362,8 @@ static int new_record(struct staging_build *b, struct record *rec,
 	return 0;
 }
 
-/* With the place locked. */
+/* Name the tree and write its record; sets rec->name.  The place must be locked.
+ * Return 0 or -errno. */
 static int staging_publish_locked(struct staging *s, struct staging_build *b,
 				  struct record *rec, struct doomed *doomed,
 				  staging_say *say, void *ctx,
@@ -387,7 +400,7 @@ static int staging_publish_locked(struct staging *s, struct staging_build *b,
 	if (r == 0)
 		r = put_in_place(s, file, rec->name, fd >= 0 ? older.id : NULL,
 				 err);
-	if (r == 0 && fd >= 0) { /* the older tree is now behind our name */
+	if (r == 0 && fd >= 0) { /* the older tree is now in `file` */
 		place_condemn(s, doomed, older.id, NULL, fd, NULL);
 		fd = -1;
 	}
@@ -417,10 +430,10 @@ int staging_publish(struct staging *s, struct staging_build *b,
 		r = staging_publish_locked(s, b, &rec, &doomed, say, ctx, err);
 	if (r == 0) {
 		r = fill_staged(s, &rec, b->use, out, err);
-		if (r < 0) /* it is there all the same */
+		if (r < 0) /* the tree stays published */
 			place_unlock(&b->use);
 		b->use = -1;
-		/* What was replaced has our instance's name now. */
+		/* The tree that was replaced is there now. */
 		place_file(file, b->id, "tree");
 		shm_remove(&s->control, file, NULL);
 	}
@@ -448,7 +461,8 @@ void staging_cancel(struct staging *s, struct staging_build *b)
 	b->made = false;
 }
 
-/* By name and by descriptor only: nothing here allocates, or waits. */
+/* Runs in a signal handler: uses only names and descriptors that exist, allocates
+ * nothing, and does not block. */
 void staging_abandon(const struct staging *s, const struct staging_build *b)
 {
 	int fd;
@@ -459,14 +473,14 @@ void staging_abandon(const struct staging *s, const struct staging_build *b)
 		unlinkat(s->control.fd, b->key_file, 0);
 	fd = openat(s->control.fd, "lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || (b->lock < 0 && flock(fd, LOCK_EX | LOCK_NB) < 0))
-		return; /* whoever has it is there still, and tidies */
+		return; /* the process that holds the lock will tidy the place */
 	unlinkat(s->control.fd, "lock", 0);
 	rmdir(s->control.path);
 	if (!s->to)
 		rmdir(s->at.path);
 }
 
-/* ---- letting go ---------------------------------------------------------- */
+/* ---- releasing ----------------------------------------------------------- */
 
 void staging_release(struct staging *s, struct staged *u)
 {

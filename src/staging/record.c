@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records of what was staged: JSON, written at once, read without trust. */
+/* Records of staged trees: JSON files, replaced in one step, checked when they are
+ * read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,7 +18,8 @@
 
 /* ---- bytes as JSON ------------------------------------------------------- */
 
-/* A path need not be UTF-8, and has to come back as it was. */
+/* Encode bytes as JSON: a string if they are UTF-8, else {"hex": digits}, since a path
+ * may have any bytes.  Return NULL if there is no memory. */
 static json_t *bytes_json(const char *s)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -47,7 +49,8 @@ static int record_hex_digit(char c)
 				      : -1;
 }
 
-/* malloc'ed; NULL: it is no text. */
+/* Decode bytes_json into a string that the caller frees.  Return NULL if `v` has another
+ * form or there is no memory. */
 static char *json_bytes(const json_t *v)
 {
 	const char *text = json_string_value(v);
@@ -89,7 +92,8 @@ static uint64_t json_u64(const json_t *o, const char *key)
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Through a buffer: jansson asks a descriptor for a byte at a time. */
+/* Write JSON through a buffer, because json_dumpfd makes many small writes.  Return 0, or
+ * -1; errno may be 0 then. */
 static int record_dump_json(json_t *o, int fd, bool sync)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), r;
@@ -100,7 +104,7 @@ static int record_dump_json(json_t *o, int fd, bool sync)
 			close(copy);
 		return -1;
 	}
-	errno = 0; /* jansson need not set it */
+	errno = 0; /* jansson does not always set errno */
 	r = json_dumpf(o, f, JSON_COMPACT);
 	if (r == 0 && (fflush(f) || (sync && fsync(fd) < 0)))
 		r = -1;
@@ -108,7 +112,7 @@ static int record_dump_json(json_t *o, int fd, bool sync)
 	return r;
 }
 
-/* Written whole or not at all, as far as anybody sees. */
+/* Write or replace a JSON file in one step, by renaming.  Return 0 or -errno. */
 static int write_json(const struct staging *s, const char *name, json_t *o,
 		      struct error *err)
 {
@@ -208,9 +212,10 @@ int record_read(const struct staging *s, const char *id, struct record *out)
 		.space = json_u64(o, "space"),
 		.chunks = json_u64(o, "chunks_decoded"),
 		.verified = json_is_true(json_object_get(o, "verified"))};
-	/* What another version has written is listed, held and removed as ours
-	 * are: name, dev, ino, born and transient stay what they are.  It is
-	 * never found: its key means something else. */
+	/* Records of other versions are listed, held and removed like those of this
+	 * version: name, dev, ino, born and transient have the same meaning in all.
+	 * They are never reused, since the key is computed differently: it is left
+	 * empty. */
 	if (!record_get_text(o, "name", &out->name) ||
 	    !record_name_ok(out->name) ||
 	    !record_get_text(o, "source", &out->source) ||
@@ -253,12 +258,12 @@ int record_write(const struct staging *s, const struct record *r,
 	return ret;
 }
 
-/* ---- what is being made -------------------------------------------------- */
+/* ---- announcements of trees being made ----------------------------------- */
 
-/* As a number with all its digits, which can be written over. */
+/* A decimal number with all its digits, so that it can be overwritten in place. */
 #define LEFT_FORMAT "%020" PRIu64
 #define LEFT_DIGITS 20
-/* Where they are: {"left":"... */
+/* The offset of the digits in the file, which begins with {"left":" */
 #define LEFT_AT 9
 
 int record_announce(int fd, const struct staging_want *w, struct error *err)
@@ -286,7 +291,7 @@ void record_announce_left(int fd, uint64_t left)
 	char text[LEFT_DIGITS + 1];
 
 	snprintf(text, sizeof text, LEFT_FORMAT, left);
-	/* Not being able to tell others is no reason to fail. */
+	/* A failure is ignored: staging goes on without the announcement. */
 	if (pwrite(fd, text, LEFT_DIGITS, LEFT_AT) != LEFT_DIGITS)
 		return;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Room that several stages share: what each is still going to write, the others know. */
+/* Room shared by several processes that stage: each announces what it still has to
+ * write. */
 
 /*
- * Two stages that both look at what is free, and then write for ten minutes, would
- * fill twice what there is.  So each writes down what it is going to take, with the
- * place locked while it looks at what there is and at what others have written down;
- * and, while it writes, how much of that is left.
+ * Two processes that look at the free space at the same time, and then write for ten
+ * minutes, would need twice the space that there is.  So each locks the place, looks at
+ * the free space and at what the others have announced, announces in its lock file how
+ * many bytes it will write, and unlocks the place.  While it writes, it updates how many
+ * of them are left.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a tree was made of: written down, compared before it is used again. */
+/* The list of a tree's source files: written with the tree, checked before its reuse. */
 
 /*
- * A tree may have been made of a million files, and most who look at its record do not
- * care: so this is a file of its own, written and read a row at a time.  A row is
+ * A tree may have been made of a million files, and most readers of its record do not
+ * need them: so the list is a file of its own, written and read one row at a time.  A row
+ * is one of
  *
  *	1 DEVICE INODE SIZE MTIME CTIME PATH NUL
- *	0 0 0 0 0 0 PATH NUL		it was missing
+ *	0 0 0 0 0 0 PATH NUL		the file did not exist
  *
- * and the last one "end": what is cut off, or not there, is not current.  It is
- * complete before there is a record, and never changed.
+ * and the last row is "end": a list that is cut off or missing counts as out of date.
+ * DEVICE to CTIME are decimal; times are in ns.  The list is complete before the record
+ * is written, and never changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +99,7 @@ int sources_write(const struct staging *s, const char *id,
 			: 0;
 }
 
-/* Is the file of this row what it was? */
+/* Return whether the file of this row is unchanged. */
 static bool row_is_current(const char *row)
 {
 	struct identity was, is;
@@ -130,7 +132,7 @@ bool sources_are_current(const struct staging *s, const char *id)
 
 	while (current && !whole && (n = getdelim(&row, &room, '\0', f)) > 0) {
 		if (row[n - 1])
-			break; /* cut off */
+			break; /* the list is cut off */
 		whole = !strcmp(row, END);
 		current = whole || row_is_current(row);
 	}
