@@ -22,8 +22,7 @@
 static int differs(const char *name, const char *how, struct error *err)
 {
 	return error_set(err, COPY_DIFFERS,
-			 "what was staged as '%s' is not what the source gives "
-			 "now: %s",
+			 "'%s' in the staged tree differs from its source: %s",
 			 name, how);
 }
 
@@ -64,7 +63,7 @@ static int same_bytes(int fd, const char *name, const struct reply *reply,
 				return error_errno(err, (int)have,
 						   "cannot read '%s'", name);
 			if ((size_t)have < n || memcmp(buf, want, n))
-				return differs(name, "other bytes", err);
+				return differs(name, "its bytes differ", err);
 			want += n;
 			off += n;
 			left -= n;
@@ -89,7 +88,7 @@ static int compare_range(struct copy_run *r, const struct copy_file *f, int fd,
 			return copy_fail(fs, f->ino, code, err);
 		code = reply->len == n
 			       ? same_bytes(fd, name, reply, off, buf, err)
-			       : differs(name, "another length", err);
+			       : differs(name, "its length differs", err);
 		fs_release(fs, reply);
 		off += n;
 		len -= n;
@@ -120,7 +119,7 @@ static int compare_lacking(struct copy_run *r, const struct copy_file *f,
 	if (code == -ENODATA || (code == 0 && copy_ends(r)))
 		return 0;
 	return code < 0 ? copy_fail(fs, f->ino, code, err)
-			: differs(name, "it is not there", err);
+			: differs(name, "it is missing", err);
 }
 
 static int compare_file(struct copy_run *r, struct copy_dirs *dirs,
@@ -144,7 +143,7 @@ static int compare_file(struct copy_run *r, struct copy_dirs *dirs,
 			error_errno(err, -errno, "cannot read '%s'", name),
 			err);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size)
-		return differs(name, "another length", err);
+		return differs(name, "its length differs", err);
 	return compare_range(r, f, fd, name, u->whole ? 0 : u->off,
 			     u->whole ? f->size : u->len, reply, err);
 }
@@ -180,7 +179,7 @@ static int compare_link(const struct copy_plan *p, struct copy_dirs *dirs,
 		return copy_fail(p->fs, f->ino, r, err);
 	n = readlinkat(in, name, have, sizeof have);
 	if (n < 0 || (size_t)n != strlen(want) || memcmp(have, want, (size_t)n))
-		return differs(name, "another link", err);
+		return differs(name, "the target of the link differs", err);
 	return 0;
 }
 
@@ -213,11 +212,15 @@ static int compare_counts(const struct copy_job *job, struct copy_dirs *dirs,
 		int64_t n = fd < 0 ? -1 : count_entries(fd);
 
 		if (n < 0)
-			return differs("its directories", "one cannot be read",
-				       err);
+			return error_set(err, COPY_DIFFERS,
+					 "a directory of the staged tree "
+					 "cannot be read");
 		have += (uint64_t)n;
 	}
-	return have == want ? 0 : differs("the tree", "other files", err);
+	return have == want ? 0
+			    : error_set(err, COPY_DIFFERS,
+					"the staged tree does not have as many "
+					"files as its source");
 }
 
 int copy_compare(struct copy_job *job, struct error *err)

@@ -32,7 +32,9 @@ static int check_name(const char *name, struct error *err)
 	if (*name && strcmp(name, ".") && strcmp(name, "..") &&
 	    !strchr(name, '/'))
 		return 0;
-	return error_set(err, -EIO, "'%s' is no name for a file: a defect",
+	return error_set(err, -EIO,
+			 "'%s' cannot be the name of a file: this is a defect "
+			 "of tensorfs",
 			 name);
 }
 
@@ -49,7 +51,7 @@ int copy_name(const struct copy_plan *p, const struct copy_file *f,
 	r = tree_entry(fs_tree(p->fs), p->dirs.at[f->dir].ino, f->entry, &n,
 		       name, FILES_NAME_MAX + 1);
 	if (r < 0)
-		return error_errno(err, r, "the name of a file");
+		return error_errno(err, r, "cannot look up the name of a file");
 	return check_name(name, err);
 }
 
@@ -104,9 +106,10 @@ static int open_below(struct copy_dirs *d, uint32_t dir, struct error *err)
 		if (fd >= 0)
 			close(fd);
 		if (next < 0)
-			return error_errno(err, code,
-					   "a directory of the copy, '%s'",
-					   dir_name(p, way[n]));
+			return error_errno(
+				err, code,
+				"cannot open '%s', a directory of the copy",
+				dir_name(p, way[n]));
 		fd = next;
 	}
 	return fd;
@@ -200,7 +203,8 @@ static int copy_make_hard_link(const struct copy_plan *p,
 	r = copy_dirs_get(dirs, first->dir, err);
 	if (r >= 0) {
 		in = fcntl(r, F_DUPFD_CLOEXEC, 0);
-		r = in < 0 ? error_errno(err, -errno, "a directory of the copy")
+		r = in < 0 ? error_errno(err, -errno,
+					 "cannot open a directory of the copy")
 			   : 0;
 	}
 	if (r == 0)

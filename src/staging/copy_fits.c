@@ -73,12 +73,15 @@ static int fits_files(const struct copy_plan *p, const struct copy_room *room,
 	struct statfs fs;
 
 	if (fstatfs(room->fd, &fs) < 0)
-		return error_errno(err, -errno, "'%s'", room->path);
+		return error_errno(err, -errno,
+				   "cannot ask for the free space of '%s'",
+				   room->path);
 	if (!fs.f_files || (uint64_t)fs.f_ffree >= need)
 		return 0;
 	return error_set(err, -ENOSPC,
 			 "%s has %" PRIu64 " files and directories, and %s has "
-			 "room for %" PRIu64 " more: stage less (SOURCE:PATH), "
+			 "room for only %" PRIu64
+			 " more: stage less (SOURCE:PATH), "
 			 "or elsewhere (--to)",
 			 room->name, need, room->path, (uint64_t)fs.f_ffree);
 }
@@ -104,11 +107,11 @@ static int fits_space(const struct copy_plan *p, const struct copy_room *room,
 		return 0;
 	if (room->reserve)
 		snprintf(kept, sizeof kept,
-			 ", of which %s are kept free (--reserve)",
+			 ", of which %s stay free (--reserve)",
 			 fits_spell_bytes(room->reserve, &c));
 	if (room->wanted)
 		snprintf(taken, sizeof taken,
-			 ", of which others are going to fill %s",
+			 ", of which other processes that stage still need %s",
 			 fits_spell_bytes(room->wanted, &c));
 	return error_set(err, -ENOSPC,
 			 "%s needs %s; %s has %s free%s%s, which leaves %s: "
@@ -148,13 +151,15 @@ static int fits_memory(const struct copy_plan *p, const struct copy_room *room,
 		return error_set(
 			err, -ENOSPC,
 			"%s needs %s of memory; the control group %s leaves "
-			"%s: its limit is %s, of which %s are in use%s%s",
+			"%s: its limit is %s, of which %s are in use%s%s; "
+			"raise the limit, or stage less (SOURCE:PATH)",
 			room->name, fits_spell_bytes(need, &a), h->group,
 			fits_spell_bytes(left, &b),
 			fits_spell_bytes(h->limit, &c),
 			fits_spell_bytes(h->used - h->reclaimable, &d),
-			room->wanted_here ? ", and others are going to fill "
-					  : "",
+			room->wanted_here
+				? ", and other processes that stage still need "
+				: "",
 			room->wanted_here
 				? fits_spell_bytes(room->wanted_here, &e)
 				: "");
@@ -162,12 +167,12 @@ static int fits_memory(const struct copy_plan *p, const struct copy_room *room,
 		return error_set(
 			err, -ENOSPC,
 			"%s needs %s of memory, and the machine has %s "
-			"available%s%s",
+			"available%s%s: stage less (SOURCE:PATH)",
 			room->name, fits_spell_bytes(need, &a),
 			fits_spell_bytes(have, &b),
-			room->wanted
-				? ", beside what others are going to fill: "
-				: "",
+			room->wanted ? ", not counting what other processes "
+				       "that stage still need: "
+				     : "",
 			room->wanted ? fits_spell_bytes(room->wanted, &e) : "");
 	return 0;
 }

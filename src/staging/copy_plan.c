@@ -43,8 +43,8 @@ int copy_fail(struct fs *fs, uint64_t ino, int code, struct error *err)
 	/* If fs knows the reason, it has logged it. */
 	fs_last_error(fs, ino, why, sizeof why);
 	if (!why[0])
-		return error_errno(err, code, "%s", path);
-	return error_set(err, code, "%s cannot be read: nothing is staged",
+		return error_errno(err, code, "cannot read %s", path);
+	return error_set(err, code, "%s cannot be read, so nothing is staged",
 			 path);
 }
 
@@ -80,8 +80,8 @@ static int walk_check_limits(struct walk *w)
 	    p->dirs.n >= UINT32_MAX)
 		return error_set(
 			w->err, -ENOSPC,
-			"there are more than %llu files to stage, which "
-			"is more than can be made",
+			"there are more than %llu files to stage, which is "
+			"the limit here: stage less (SOURCE:PATH)",
 			(unsigned long long)w->o->most);
 	return 0;
 }
@@ -176,9 +176,10 @@ static int add_regular(struct walk *w, const struct node *n,
 		ok = vec_push(&p->files, *f);
 		if (add_overflows(p->bytes, f->size, &p->bytes) ||
 		    add_overflows(p->space, copy_space(p->fs, f), &p->space))
-			return error_set(w->err, -ENOSPC,
-					 "there is more to stage than can be "
-					 "counted");
+			return error_set(
+				w->err, -ENOSPC,
+				"the files to stage have 2^64 bytes or more in "
+				"total: stage less (SOURCE:PATH)");
 	}
 	return ok ? 0 : error_no_memory(w->err, "the list of files to copy");
 }
@@ -227,6 +228,12 @@ static bool samples_are_enough(struct walk *w, uint64_t ino)
 	       tree_lookup(t, ino, "samples", &n) == 0;
 }
 
+/* The name of a directory for sentences. */
+static const char *shown_dir(const struct copy_plan *p, uint32_t dir)
+{
+	return dir ? p->text.at + p->dirs.at[dir].name : "/";
+}
+
 static int expand_dir(struct walk *w, uint32_t dir)
 {
 	struct tree *t = fs_tree(w->p->fs);
@@ -240,8 +247,9 @@ static int expand_dir(struct walk *w, uint32_t dir)
 	if (tree_entry_count(t, ino) > w->o->most)
 		return error_set(
 			w->err, -ENOSPC,
-			"a directory has %llu entries, and at most %llu "
-			"files can be made",
+			"directory '%s' has %llu entries, and the limit "
+			"here is %llu files: stage less (SOURCE:PATH)",
+			shown_dir(w->p, dir),
 			(unsigned long long)tree_entry_count(t, ino),
 			(unsigned long long)w->o->most);
 	for (uint64_t i = 0; r == 0; i++) {
@@ -258,7 +266,10 @@ static int expand_dir(struct walk *w, uint32_t dir)
 	/* The directory may be a source inside another one that cannot be opened. */
 	if (tree_graft_failure(t, ino, w->err))
 		return w->err->code;
-	return r == -ENOENT ? 0 : error_errno(w->err, r, "reading a directory");
+	return r == -ENOENT
+		       ? 0
+		       : error_errno(w->err, r, "cannot read directory '%s'",
+				     shown_dir(w->p, dir));
 }
 
 /* ---- paths --------------------------------------------------------------- */
@@ -282,6 +293,7 @@ static int by_path(const void *a, const void *b)
 /* Set *out to a normalized copy that the caller frees: "//a/./b/" becomes "a/b". */
 static int clean_path(const char *path, char **out, struct error *err)
 {
+	const char *whole = path;
 	char *to = malloc(strlen(path) + 1), *at = to;
 
 	if (!to)
@@ -292,8 +304,9 @@ static int clean_path(const char *path, char **out, struct error *err)
 		if (n == 2 && !memcmp(path, "..", 2)) {
 			free(to);
 			return error_set(err, -EINVAL,
-					 "a path with '..' in it cannot be "
-					 "staged");
+					 "'%s' cannot be staged: a path must "
+					 "not contain '..'",
+					 whole);
 		}
 		if (n && !(n == 1 && *path == '.')) {
 			if (at > to)
@@ -337,7 +350,8 @@ static int add_on_the_way(struct walk *w, char *path, size_t from, size_t n,
 	path[n] = '\0';
 	r = tree_walk(fs_tree(w->p->fs), path, &node, w->err);
 	if (r == 0 && node.type != S_IFDIR)
-		r = error_set(w->err, -ENOTDIR, "%s is not a directory", path);
+		r = error_set(w->err, -ENOTDIR, "'%s' is not a directory",
+			      path);
 	if (r == 0)
 		r = add_dir(w, *dir, node.ino, path + from, false, &at);
 	path[n] = '/';
@@ -366,11 +380,11 @@ static int add_path(struct walk *w, char *path, const char *before)
 		return r;
 	if (node.type == S_IFDIR && node.files && node.files->ops->endless &&
 	    node.files->ops->endless(node.files, node.node))
-		return error_set(w->err, -EINVAL,
-				 "there is no end of what is in '%s': say what "
-				 "of it, as slice/0:10.npy or "
-				 "epochs/0/rank-0-of-2",
-				 path);
+		return error_set(
+			w->err, -EINVAL,
+			"'%s' has no end: name what to stage of it, such as "
+			"slice/0:10.npy or epochs/0/rank-0-of-2",
+			path);
 	if (node.type == S_IFDIR)
 		return add_dir(w, dir, node.ino, path + from, true, &dir);
 	if (!push_name(w->p, path + from, &name))

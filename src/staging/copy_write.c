@@ -180,7 +180,8 @@ static int end_file(const struct copy_plan *p, const struct copy_file *f,
 		return cannot_write(name, -errno, err);
 	if ((uint64_t)st.st_size != f->size || e.st.st_size != st.st_size)
 		return error_set(err, -EIO,
-				 "'%s' is %lld bytes long, and was to be %llu",
+				 "'%s' has %lld bytes instead of %llu: it "
+				 "or its source changed while it was staged",
 				 name, (long long)st.st_size,
 				 (unsigned long long)f->size);
 	return 0;

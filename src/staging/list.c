@@ -197,7 +197,8 @@ static int record_find_damaged(struct staging *s, const char *name,
 	}
 	if (r == 0 || r == -ENOENT) {
 		record_free(out);
-		return error_set(err, -ENOENT, "'%s/%s' was not staged by us",
+		return error_set(err, -ENOENT,
+				 "'%s/%s' was not staged by tensorfs",
 				 s->at.path, name);
 	}
 	memcpy(out->id, id, STAGING_ID);
@@ -239,11 +240,9 @@ static int instance_lock_to_remove(struct staging *s, const struct record *rec,
 	if (fd == -EWOULDBLOCK && force)
 		fd = shm_lock(&s->control, file, SHM_SHARED, false, err);
 	if (fd == -EWOULDBLOCK)
-		return error_set(
-			err, -EBUSY,
-			"'%s/%s' is in use; --force removes it all the "
-			"same",
-			s->at.path, rec->name ? rec->name : rec->id);
+		return error_set(err, -EBUSY,
+				 "'%s/%s' is in use; --force removes it anyway",
+				 s->at.path, rec->name ? rec->name : rec->id);
 	return fd;
 }
 

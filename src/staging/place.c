@@ -57,7 +57,7 @@ static int open_elsewhere(struct staging *s, struct error *err)
 	if (s->at.path)
 		s->at.fd = open(s->at.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->at.fd < 0)
-		return error_errno(err, -errno, "'%s'", s->to);
+		return error_errno(err, -errno, "cannot open '%s'", s->to);
 	return 0;
 }
 
@@ -67,12 +67,13 @@ static int open_home(struct staging *s, bool make, struct error *err)
 
 	if (r == -ENOENT && make)
 		error_set(err, r,
-			  "there is no %s here; --to DIR stages elsewhere",
+			  "there is no %s on this machine: choose another "
+			  "directory with --to DIR",
 			  SHM_DEFAULT);
 	if (r == 0 && !shm_in_memory(s->at.fd))
 		r = error_set(err, -ENOTSUP,
-			      "%s is not in memory: nothing would be gained by "
-			      "staging there; --to DIR stages elsewhere",
+			      "%s is not in memory, so staging there gains "
+			      "nothing: choose another directory with --to DIR",
 			      SHM_DEFAULT);
 	return r;
 }
@@ -106,7 +107,7 @@ int staging_open(struct staging *s, const char *to, bool make,
 		return error_no_memory(err,
 				       "the path of the staging directory");
 	if (to && access(to, F_OK) < 0)
-		r = error_errno(err, -errno, "'%s'", to);
+		r = error_errno(err, -errno, "cannot open '%s'", to);
 	else
 		for (int i = 0; i < TRIES && r == -ENOENT; i++) {
 			r = open_once(s, make, err);
@@ -250,7 +251,8 @@ int place_scan(const struct staging *s, struct instances *out,
 
 	*out = (struct instances){.list = VEC_EMPTY};
 	if (!d)
-		return error_errno(err, -errno, "'%s'", s->control.path);
+		return error_errno(err, -errno, "cannot list '%s'",
+				   s->control.path);
 	while (ok && (e = readdir(d)))
 		ok = note_entry(out, e->d_name);
 	closedir(d);

@@ -96,7 +96,7 @@ static int try_record(struct staging *s, const struct staging_want *w,
 	if (strcmp(rec->key, w->key))
 		return w->exact && !strcmp(rec->name, w->name)
 			       ? error_set(err, -EEXIST,
-					   "'%s/%s' is there already, made of "
+					   "'%s/%s' exists already, made from "
 					   "%s: unstage it, or choose another "
 					   "name",
 					   s->at.path, rec->name, rec->source)
@@ -137,7 +137,7 @@ static int random_id(char id[STAGING_ID], struct error *err)
 	uint64_t v;
 
 	if (getrandom(&v, sizeof v, 0) != (ssize_t)sizeof v)
-		return error_errno(err, -errno, "random numbers");
+		return error_errno(err, -errno, "cannot get a random number");
 	snprintf(id, STAGING_ID, "%016llx", (unsigned long long)v);
 	return 0;
 }
@@ -193,11 +193,11 @@ int staging_begin(struct staging *s, const struct staging_want *want,
 	*b = (struct staging_build)STAGING_BUILD_INIT;
 	b->want = *want;
 	if (!record_name_ok(want->name))
-		return error_set(
-			err, -EINVAL,
-			"'%s' cannot be a name here: no '/', no '.' in "
-			"front, at most 255 bytes",
-			want->name);
+		return error_set(err, -EINVAL,
+				 "'%s' cannot be the name of a staged tree: a "
+				 "name has at most 255 bytes, no '/', and no "
+				 "'.' at its beginning",
+				 want->name);
 	snprintf(b->key_file, sizeof b->key_file, "%.16s.key", want->key);
 	b->key = lock_key(s, b->key_file, want, say, ctx, err);
 	if (b->key < 0)
@@ -297,8 +297,8 @@ static int choose_name(const struct staging *s, const struct staging_want *w,
 			break;
 	}
 	return error_set(err, -EEXIST,
-			 "'%s/%s' is there already, and in use or not one of "
-			 "ours: choose another name",
+			 "'%s/%s' exists already, and is in use or was not "
+			 "staged by tensorfs: choose another name",
 			 s->at.path, w->name);
 }
 
@@ -355,7 +355,9 @@ static int new_record(struct staging_build *b, struct record *rec,
 	if (!rec->source || !rec->options)
 		return error_no_memory(err, "the record of the staged tree");
 	if (fstat(b->tree.fd, &st) < 0)
-		return error_errno(err, -errno, "'%s'", b->tree.path);
+		return error_errno(err, -errno,
+				   "cannot read the attributes of '%s'",
+				   b->tree.path);
 	rec->dev = st.st_dev;
 	rec->ino = st.st_ino;
 	rec->born = place_born(b->tree.fd, "");
@@ -387,11 +389,10 @@ static int staging_publish_locked(struct staging *s, struct staging_build *b,
 			 "is replaced",
 			 rec->name);
 	else if (r == 0 && held)
-		snprintf(
-			text, sizeof text,
-			"what was staged of %.200s before is in use and stays; "
-			"the new one is '%.255s'",
-			rec->source, rec->name);
+		snprintf(text, sizeof text,
+			 "the tree that was staged from %.200s before is in "
+			 "use and stays; the new one is '%.255s'",
+			 rec->source, rec->name);
 	if (r == 0 && (fd >= 0 || held))
 		say(ctx, text);
 	place_file(file, b->id, "tree");
@@ -421,7 +422,8 @@ int staging_publish(struct staging *s, struct staging_build *b,
 
 	*out = (struct staged)STAGED_INIT;
 	if (r == 0 && !s->memory && syncfs(b->tree.fd) < 0)
-		r = error_errno(err, -errno, "'%s'", b->tree.path);
+		r = error_errno(err, -errno, "cannot write '%s' to disk",
+				b->tree.path);
 	if (r == 0)
 		r = sources_write(s, b->id, sources, err);
 	if (r == 0)

@@ -280,8 +280,8 @@ int record_announce(int fd, const struct staging_want *w, struct error *err)
 	r = o && json_dumpfd(o, fd, JSON_COMPACT) == 0
 		    ? 0
 		    : error_set(err, -ENOSPC,
-				"cannot write down what is being staged: no "
-				"memory, or no space");
+				"cannot write the lock file of the staged "
+				"tree: there is no memory or no space left");
 	json_decref(o);
 	return r;
 }

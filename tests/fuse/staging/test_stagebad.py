@@ -461,7 +461,7 @@ def room_of_two():
             caught(r)
             p = exits(tensorfs("stage", "--to=" + t.path, "--reserve=0", small),
                       5, "the second")
-            sentence(p, "others are going to fill")
+            sentence(p, "other processes that stage still need")
             goes_on(r)
             exits(r.end(), 0, "the first")
         exits(tensorfs("unstage", "--all", "--to=" + t.path), 0, "unstage")
