@@ -410,7 +410,7 @@ def metadata_that_is_wrong():
             ([codec("vlen-utf8")], {}, "vlen-utf8"), ([{}], {}, "name"),
             ([sh, GZIP], {}, "behind"), ([transpose(1, 0), sh], {}, "in front"),
             ([shard((2, 3), [shard((1, 1), [LITTLE])])], {}, "shards in shards"),
-            ([shard((3, 3), [LITTLE])], {}, "whole"), ([shard((0, 3), [LITTLE])], {}, "whole"),
+            ([shard((3, 3), [LITTLE])], {}, "multiple"), ([shard((0, 3), [LITTLE])], {}, "multiple"),
             ([shard((2,), [LITTLE])], {}, "axes"),
             ([with_config(sh, index_codecs=[LITTLE, GZIP])], {}, "gzip"),
             ([with_config(sh, index_codecs=[])], {}, "index_codecs"),
