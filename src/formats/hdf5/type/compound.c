@@ -33,8 +33,8 @@ struct members {
 	bool laid_out;  /* offsets in the file are certain */
 };
 
-static int read_member(struct type_reader *r, hid_t type, int i,
-		       struct member *m)
+static int compound_read_member(struct type_reader *r, hid_t type, int i,
+				struct member *m)
 {
 	hid_t t = H5Tget_member_type(type, (unsigned)i);
 	int rc;
@@ -51,7 +51,7 @@ static int read_member(struct type_reader *r, hid_t type, int i,
 	return rc;
 }
 
-static int by_offset(const void *a, const void *b)
+static int compound_compare_offsets(const void *a, const void *b)
 {
 	const struct member *x = a, *y = b;
 
@@ -61,11 +61,12 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* Offsets in the file; false when members overlap or stick out. */
-static bool lay_out(struct members *all, struct element *e)
+static bool compound_lay_out(struct members *all, struct element *e)
 {
 	uint64_t end = 0, in_file = 0;
 
-	qsort(all->at, (size_t)all->n, sizeof *all->at, by_offset);
+	qsort(all->at, (size_t)all->n, sizeof *all->at,
+	      compound_compare_offsets);
 	for (int i = 0; i < all->n; i++) {
 		struct member *m = &all->at[i];
 
@@ -145,7 +146,8 @@ static int keep_fields(struct type_reader *r, const struct members *all,
 }
 
 /* What h5py writes for complex numbers: {r, i} of one float type. */
-static bool is_complex(const struct members *all, const struct element *e)
+static bool compound_is_complex(const struct members *all,
+				const struct element *e)
 {
 	const struct member *re = all->at, *im = all->at + 1;
 	const struct dtype *part = &re->e.stored;
@@ -239,25 +241,25 @@ static int finish_text(struct type_reader *r, struct members *all,
 	return rc < 0 ? rc : keep_fields(r, all, true, &e->served);
 }
 
-static int read_all(struct type_reader *r, hid_t type, struct members *all,
-		    struct element *e)
+static int compound_read_members(struct type_reader *r, hid_t type,
+				 struct members *all, struct element *e)
 {
 	bool inside = r->inside;
 	int rc = 0;
 
 	r->inside = true;
 	for (int i = 0; i < all->n && !rc; i++)
-		rc = read_member(r, type, i, &all->at[i]);
+		rc = compound_read_member(r, type, i, &all->at[i]);
 	r->inside = inside;
 	if (rc < 0)
 		return rc;
 	for (int i = 0; i < all->n; i++)
 		if (!all->at[i].name)
 			return hdf5_type_refuse(r, e, "a damaged structure");
-	if (!lay_out(all, e))
+	if (!compound_lay_out(all, e))
 		return hdf5_type_refuse(r, e,
 					"a structure whose members overlap");
-	if (all->binary && is_complex(all, e))
+	if (all->binary && compound_is_complex(all, e))
 		return finish_complex(all, e);
 	rc = keep_names(r, all);
 	if (rc < 0)
@@ -278,7 +280,7 @@ int hdf5_type_read_compound(struct type_reader *r, hid_t type,
 	all.at = calloc((size_t)all.n, sizeof *all.at);
 	if (!all.at)
 		return -ENOMEM;
-	rc = read_all(r, type, &all, e);
+	rc = compound_read_members(r, type, &all, e);
 	for (int i = 0; i < all.n; i++)
 		if (all.at[i].name)
 			H5free_memory(all.at[i].name);

@@ -137,8 +137,7 @@ int hdf5_type_of_dtype(const struct dtype *d, hid_t *type, struct error *err)
 				 "HDF5 files of type %s are not written", name);
 	}
 	if (t < 0)
-		return error_set(err, -ENOMEM,
-				 "libhdf5 cannot make a type: out of memory");
+		return error_no_memory(err, "an HDF5 element type");
 	*type = t;
 	return 0;
 }

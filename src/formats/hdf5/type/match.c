@@ -42,7 +42,7 @@ static enum meaning meaning_of(const struct dtype *d)
 					  : NUMBER;
 }
 
-static bool same_text(const struct dtype *a, const struct dtype *b)
+static bool match_same_text(const struct dtype *a, const struct dtype *b)
 {
 	return a->text == b->text ||
 	       (a->text && b->text && !strcmp(a->text, b->text));
@@ -55,7 +55,8 @@ static bool string_fits(const struct dtype *is, const struct dtype *wanted)
 	return wanted->vlen || (!is->vlen && is->size <= wanted->size);
 }
 
-static bool is_same(const struct hdf5_type *is, const struct hdf5_type *wanted)
+static bool match_is_same(const struct hdf5_type *is,
+			  const struct hdf5_type *wanted)
 {
 	if (is->rank != wanted->rank ||
 	    memcmp(is->dims, wanted->dims, is->rank * sizeof *is->dims))
@@ -66,7 +67,7 @@ static bool is_same(const struct hdf5_type *is, const struct hdf5_type *wanted)
 		/* A line is made of whatever there is; but for the fields of a
 		 * compound that have bytes of their own. */
 		if (is->served.kind == DTYPE_TEXT && !wanted->served.nfields)
-			return same_text(&is->served, &wanted->served);
+			return match_same_text(&is->served, &wanted->served);
 	}
 	return is->stored.kind != DTYPE_OTHER &&
 	       dtype_equal(&is->stored, &wanted->stored);
@@ -134,7 +135,7 @@ enum hdf5_match hdf5_type_match(const struct hdf5_type *is,
 				const struct hdf5_type *wanted,
 				struct dtype *stored)
 {
-	if (is_same(is, wanted))
+	if (match_is_same(is, wanted))
 		return HDF5_SAME;
 	if (is->rank || wanted->rank ||
 	    (!number_converts(is, wanted) &&

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static hid_t memory_of(hid_t type, const struct dtype *served);
+static hid_t memory_type(hid_t type, const struct dtype *served);
 
 static hid_t with_order(hid_t type, bool big)
 {
@@ -23,7 +23,7 @@ static hid_t with_order(hid_t type, bool big)
 	return t;
 }
 
-static hid_t half_of(bool big)
+static hid_t memory_half(bool big)
 {
 	hid_t t = H5Tcopy(H5T_IEEE_F32LE);
 
@@ -37,11 +37,11 @@ static hid_t half_of(bool big)
 	return t;
 }
 
-static hid_t float_of(size_t size, bool big)
+static hid_t memory_float(size_t size, bool big)
 {
 	switch (size) {
 	case 2:
-		return half_of(big);
+		return memory_half(big);
 	case 4:
 		return with_order(H5T_IEEE_F32LE, big);
 	case 8:
@@ -60,7 +60,7 @@ static unsigned log2_of(size_t size)
 	return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
 }
 
-static hid_t integer_of(hid_t type, const struct dtype *d)
+static hid_t memory_integer(hid_t type, const struct dtype *d)
 {
 	const hid_t table[3][4] = {
 		{H5T_STD_I8LE, H5T_STD_I16LE, H5T_STD_I32LE, H5T_STD_I64LE},
@@ -79,9 +79,9 @@ static hid_t integer_of(hid_t type, const struct dtype *d)
 	return with_order(table[row][log2_of(d->size)], d->big_endian);
 }
 
-static hid_t complex_of(const struct dtype *d)
+static hid_t memory_complex(const struct dtype *d)
 {
-	hid_t part = float_of(d->size / 2, d->big_endian), t;
+	hid_t part = memory_float(d->size / 2, d->big_endian), t;
 
 	if (part < 0)
 		return part;
@@ -96,7 +96,8 @@ static hid_t complex_of(const struct dtype *d)
 }
 
 /* Bytes as they are: size and class have to be the stored ones. */
-static hid_t same_of(hid_t type, const struct dtype *d, H5T_class_t class)
+static hid_t memory_same_bytes(hid_t type, const struct dtype *d,
+			       H5T_class_t class)
 {
 	if (H5Tget_class(type) != class || H5Tget_size(type) != d->size)
 		return H5I_INVALID_HID;
@@ -104,7 +105,7 @@ static hid_t same_of(hid_t type, const struct dtype *d, H5T_class_t class)
 }
 
 /* Strings as NumPy has them; closes `string`. */
-static hid_t padded(hid_t string)
+static hid_t memory_padded(hid_t string)
 {
 	if (string >= 0 && H5Tset_strpad(string, H5T_STR_NULLPAD) < 0) {
 		H5Tclose(string);
@@ -113,12 +114,13 @@ static hid_t padded(hid_t string)
 	return string;
 }
 
-static bool insert_field(hid_t to, hid_t type, const struct dtype_field *f)
+static bool memory_insert_field(hid_t to, hid_t type,
+				const struct dtype_field *f)
 {
 	int i = H5Tget_member_index(type, f->name);
 	hid_t m =
 		i < 0 ? H5I_INVALID_HID : H5Tget_member_type(type, (unsigned)i);
-	hid_t t = m < 0 ? m : memory_of(m, &f->type);
+	hid_t t = m < 0 ? m : memory_type(m, &f->type);
 	uint64_t size = f->type.size;
 	bool ok;
 
@@ -133,7 +135,7 @@ static bool insert_field(hid_t to, hid_t type, const struct dtype_field *f)
 	return ok;
 }
 
-static hid_t structure_of(hid_t type, const struct dtype *d)
+static hid_t memory_structure(hid_t type, const struct dtype *d)
 {
 	hid_t t;
 
@@ -141,7 +143,7 @@ static hid_t structure_of(hid_t type, const struct dtype *d)
 		return H5I_INVALID_HID;
 	t = H5Tcreate(H5T_COMPOUND, d->size);
 	for (uint32_t i = 0; t >= 0 && i < d->nfields; i++)
-		if (!insert_field(t, type, &d->fields[i])) {
+		if (!memory_insert_field(t, type, &d->fields[i])) {
 			H5Tclose(t);
 			t = H5I_INVALID_HID;
 		}
@@ -150,7 +152,8 @@ static hid_t structure_of(hid_t type, const struct dtype *d)
 
 /* Of a type that consists of others: the array or sequence of what `served`
  * says of those, or of a member of them. */
-static hid_t many_of(hid_t type, const struct dtype *served, const char *member)
+static hid_t memory_container(hid_t type, const struct dtype *served,
+			      const char *member)
 {
 	hid_t base = H5Tget_super(type);
 	hid_t of = base < 0 ? base : hdf5_type_memory(base, served, member);
@@ -173,33 +176,34 @@ static hid_t many_of(hid_t type, const struct dtype *served, const char *member)
 	return t;
 }
 
-static hid_t memory_of(hid_t type, const struct dtype *d)
+static hid_t memory_type(hid_t type, const struct dtype *d)
 {
 	H5T_class_t class = H5Tget_class(type);
 
 	if (d->kind == DTYPE_STRING || d->kind == DTYPE_TEXT)
 		return H5Tcopy(type);
 	if (class == H5T_ARRAY)
-		return many_of(type, d, NULL);
+		return memory_container(type, d, NULL);
 	switch (d->kind) {
 	case DTYPE_INT:
 	case DTYPE_UINT:
-		return integer_of(type, d);
+		return memory_integer(type, d);
 	case DTYPE_BOOL:
 		return H5Tcopy(H5T_STD_I8LE);
 	case DTYPE_FLOAT:
-		return float_of(d->size, d->big_endian);
+		return memory_float(d->size, d->big_endian);
 	case DTYPE_COMPLEX:
-		return complex_of(d);
+		return memory_complex(d);
 	case DTYPE_BYTES:
-		return padded(same_of(type, d, H5T_STRING));
+		return memory_padded(memory_same_bytes(type, d, H5T_STRING));
 	case DTYPE_OPAQUE:
-		return same_of(type, d, H5T_OPAQUE);
+		return memory_same_bytes(type, d, H5T_OPAQUE);
 	case DTYPE_STRUCT:
-		return structure_of(type, d);
+		return memory_structure(type, d);
 	case DTYPE_RAGGED:
 		return class == H5T_VLEN
-			       ? many_of(type, &d->fields[0].type, NULL)
+			       ? memory_container(type, &d->fields[0].type,
+						  NULL)
 			       : H5I_INVALID_HID;
 	default:
 		return H5I_INVALID_HID;
@@ -280,7 +284,7 @@ hid_t hdf5_type_member(hid_t type, const char *path, unsigned *rank,
 }
 
 /* A compound with nothing but member i, which is of type `t`. */
-static hid_t wrapped(hid_t type, int i, hid_t t)
+static hid_t memory_wrap_member(hid_t type, int i, hid_t t)
 {
 	char *name = H5Tget_member_name(type, (unsigned)i);
 	hid_t out = name ? H5Tcreate(H5T_COMPOUND, H5Tget_size(t))
@@ -302,16 +306,16 @@ hid_t hdf5_type_memory(hid_t type, const struct dtype *served, const char *path)
 	int i;
 
 	if (!path)
-		return memory_of(type, served);
+		return memory_type(type, served);
 	if (H5Tget_class(type) == H5T_ARRAY)
-		return many_of(type, served, path);
+		return memory_container(type, served, path);
 	i = member_find(type, path, &rest);
 	m = i < 0 ? H5I_INVALID_HID : H5Tget_member_type(type, (unsigned)i);
 	if (m < 0)
 		return m;
 	t = hdf5_type_memory(m, served, rest);
 	if (t >= 0) {
-		out = wrapped(type, i, t);
+		out = memory_wrap_member(type, i, t);
 		H5Tclose(t);
 	}
 	H5Tclose(m);

@@ -36,7 +36,7 @@ static bool is_whole(hid_t type, size_t size)
 	return H5Tget_precision(type) == size * 8 && H5Tget_offset(type) == 0;
 }
 
-static bool order_of(hid_t type, bool *big)
+static bool number_byte_order(hid_t type, bool *big)
 {
 	H5T_order_t order = H5Tget_order(type);
 
@@ -46,8 +46,8 @@ static bool order_of(hid_t type, bool *big)
 }
 
 /* Served as stored, but for the order of bytes. */
-static void serve(const struct type_reader *r, struct element *e,
-		  enum dtype_kind kind, size_t size, bool big)
+static void number_set_stored(const struct type_reader *r, struct element *e,
+			      enum dtype_kind kind, size_t size, bool big)
 {
 	e->stored.kind = kind;
 	e->stored.size = (uint32_t)size;
@@ -57,7 +57,8 @@ static void serve(const struct type_reader *r, struct element *e,
 }
 
 /* The library converts it to a number of `size` bytes. */
-static void convert(struct element *e, enum dtype_kind kind, size_t size)
+static void number_set_converted(struct element *e, enum dtype_kind kind,
+				 size_t size)
 {
 	e->stored.kind = DTYPE_OTHER;
 	e->stored.size = (uint32_t)e->in_file;
@@ -77,8 +78,8 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 	    H5Tget_sign(type) != H5T_SGN_NONE)
 		kind = DTYPE_INT;
 	if ((size == 1 || size == 2 || size == 4 || size == 8) &&
-	    is_whole(type, size) && order_of(type, &big)) {
-		serve(r, e, kind, size, big);
+	    is_whole(type, size) && number_byte_order(type, &big)) {
+		number_set_stored(r, e, kind, size, big);
 		return 0;
 	}
 	if (!hdf5_type_is_sound(type)) {
@@ -95,7 +96,7 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 	/* As wide as it is stored: so h5py reads it. */
 	while (to < 8 && (to < size || to * 8 < bits))
 		to *= 2;
-	convert(e, kind, to);
+	number_set_converted(e, kind, to);
 	return hdf5_type_say(r, e, "%zu-bit %s, converted", bits, name);
 }
 
@@ -113,11 +114,11 @@ int hdf5_type_read_time(struct type_reader *r, hid_t type, struct element *e)
 	bool big;
 
 	if ((size != 4 && size != 8) || !is_whole(type, size) ||
-	    !order_of(type, &big))
+	    !number_byte_order(type, &big))
 		return hdf5_type_refuse(r, e,
 					"HDF5's time of another size than 4 or "
 					"8 bytes");
-	serve(r, e, DTYPE_INT, size, big);
+	number_set_stored(r, e, DTYPE_INT, size, big);
 	return hdf5_type_say_text(
 		r, e,
 		size == 4 ? "HDF5's time: seconds since 1970"
@@ -160,7 +161,8 @@ float_find(hid_t type, const struct float_format *f, size_t n)
 	bool big;
 
 	if (H5Tget_fields(type, &spos, &epos, &esize, &mpos, &msize) < 0 ||
-	    mpos != 0 || H5Tget_offset(type) != 0 || !order_of(type, &big))
+	    mpos != 0 || H5Tget_offset(type) != 0 ||
+	    !number_byte_order(type, &big))
 		return NULL;
 	for (; n > 0; n--, f++)
 		if (f->size == size && f->precision == H5Tget_precision(type) &&
@@ -281,26 +283,26 @@ int hdf5_type_read_float(struct type_reader *r, hid_t type, struct element *e)
 	bool big = false;
 
 	if (name) {
-		order_of(type, &big);
-		serve(r, e, DTYPE_UINT, size, big);
+		number_byte_order(type, &big);
+		number_set_stored(r, e, DTYPE_UINT, size, big);
 		return hdf5_type_say(r, e, "%s, shown as its bits", name);
 	}
 	if (float_find(type, float_formats,
 		       sizeof float_formats / sizeof *float_formats)) {
-		order_of(type, &big);
-		serve(r, e, DTYPE_FLOAT, size, big);
+		number_byte_order(type, &big);
+		number_set_stored(r, e, DTYPE_FLOAT, size, big);
 		return 0;
 	}
 	size = hdf5_type_float_room(type);
 	if (!size)
 		return refuse_float(r, type, e);
-	convert(e, DTYPE_FLOAT, size);
+	number_set_converted(e, DTYPE_FLOAT, size);
 	return hdf5_type_say(r, e, "%zu-bit float, converted", bits);
 }
 
 /* ---- enumerations -------------------------------------------------------- */
 
-static bool member_is(hid_t type, const char *name, signed char value)
+static bool enum_member_is(hid_t type, const char *name, signed char value)
 {
 	int i = H5Tget_member_index(type, name);
 	signed char v = -1;
@@ -313,7 +315,8 @@ static bool member_is(hid_t type, const char *name, signed char value)
 bool hdf5_type_is_bool(hid_t type)
 {
 	return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 &&
-	       member_is(type, "FALSE", 0) && member_is(type, "TRUE", 1);
+	       enum_member_is(type, "FALSE", 0) &&
+	       enum_member_is(type, "TRUE", 1);
 }
 
 /* A name, and what it stands for. */
@@ -327,7 +330,7 @@ struct name {
 	} v;
 };
 
-static void read_name(hid_t type, hid_t base, unsigned i, struct name *n)
+static void enum_read_name(hid_t type, hid_t base, unsigned i, struct name *n)
 {
 	memset(n, 0, sizeof *n);
 	n->member = i;
@@ -340,7 +343,7 @@ static void read_name(hid_t type, hid_t base, unsigned i, struct name *n)
 }
 
 /* The library reorders members when it feels like it. */
-static int by_value(const void *a, const void *b)
+static int enum_compare_values(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 	bool less = x->sign ? x->v.i < y->v.i : x->v.u < y->v.u;
@@ -348,7 +351,7 @@ static int by_value(const void *a, const void *b)
 	return less ? -1 : x->v.u != y->v.u;
 }
 
-static void print_name(FILE *f, hid_t type, const struct name *n)
+static void enum_print_name(FILE *f, hid_t type, const struct name *n)
 {
 	char *name = H5Tget_member_name(type, n->member);
 
@@ -364,18 +367,19 @@ static void print_name(FILE *f, hid_t type, const struct name *n)
 }
 
 /* Names by value; *shown (if there are more) is where they should be cut. */
-static void print_names(FILE *f, hid_t type, hid_t base, size_t n,
-			struct name *names, const size_t *len, size_t *shown)
+static void enum_print_names(FILE *f, hid_t type, hid_t base, size_t n,
+			     struct name *names, const size_t *len,
+			     size_t *shown)
 {
 	for (size_t i = 0; i < n; i++)
-		read_name(type, base, (unsigned)i, &names[i]);
-	qsort(names, n, sizeof *names, by_value);
+		enum_read_name(type, base, (unsigned)i, &names[i]);
+	qsort(names, n, sizeof *names, enum_compare_values);
 	fputs("enum: ", f);
 	for (size_t i = 0; i < n; i++) {
 		if (i == ENUM_NAMES_MAX && fflush(f) == 0)
 			*shown = *len;
 		fputs(i ? ", " : "", f);
-		print_name(f, type, &names[i]);
+		enum_print_name(f, type, &names[i]);
 	}
 }
 
@@ -389,8 +393,8 @@ static uint64_t hash_text(const char *s, size_t n)
 	return h;
 }
 
-static int say_names(struct type_reader *r, hid_t type, hid_t base,
-		     struct element *e)
+static int enum_say_names(struct type_reader *r, hid_t type, hid_t base,
+			  struct element *e)
 {
 	int n = H5Tget_nmembers(type);
 	cleanup_free struct name *names =
@@ -401,7 +405,8 @@ static int say_names(struct type_reader *r, hid_t type, hid_t base,
 
 	if (!f)
 		return -ENOMEM;
-	print_names(f, type, base, n > 0 ? (size_t)n : 0, names, &len, &shown);
+	enum_print_names(f, type, base, n > 0 ? (size_t)n : 0, names, &len,
+			 &shown);
 	if (e->stored.kind == DTYPE_OTHER)
 		fputs("; converted", f);
 	if (fclose(f))
@@ -423,7 +428,7 @@ int hdf5_type_read_enum(struct type_reader *r, hid_t type, struct element *e)
 	int rc;
 
 	if (hdf5_type_is_bool(type)) {
-		serve(r, e, DTYPE_BOOL, 1, false);
+		number_set_stored(r, e, DTYPE_BOOL, 1, false);
 		return 0;
 	}
 	base = H5Tget_super(type);
@@ -431,7 +436,7 @@ int hdf5_type_read_enum(struct type_reader *r, hid_t type, struct element *e)
 		return hdf5_type_refuse(r, e, "an enum without a base type");
 	rc = hdf5_type_read_integer(r, base, "enum", e);
 	if (!rc && e->served.kind != DTYPE_OTHER)
-		rc = say_names(r, type, base, e);
+		rc = enum_say_names(r, type, base, e);
 	H5Tclose(base);
 	return rc;
 }

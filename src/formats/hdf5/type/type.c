@@ -69,7 +69,7 @@ int hdf5_type_as_text(struct type_reader *r, struct element *e,
 
 /* ---- strings and other bytes --------------------------------------------- */
 
-static void in_heap(const struct type_reader *r, struct element *e)
+static void type_set_in_heap(const struct type_reader *r, struct element *e)
 {
 	e->in_file = 4 + r->address + 4;
 	e->laid_out = r->address_known;
@@ -82,7 +82,7 @@ static int read_string(struct type_reader *r, hid_t type, struct element *e)
 	bool vlen = H5Tis_variable_str(type) > 0;
 
 	if (vlen)
-		in_heap(r, e);
+		type_set_in_heap(r, e);
 	if (!vlen && r->inside) {
 		set_both(e, DTYPE_BYTES);
 		if (H5Tget_strpad(type) == H5T_STR_NULLTERM)
@@ -198,7 +198,7 @@ static int read_sequence(struct type_reader *r, hid_t type, struct element *e)
 	r->inside = inside;
 	if (rc < 0)
 		return rc;
-	in_heap(r, e);
+	type_set_in_heap(r, e);
 	if (of.served.kind == DTYPE_OTHER)
 		return hdf5_type_refuse(r, e, of.served.text);
 	if (!dtype_is_binary(&of.served))
