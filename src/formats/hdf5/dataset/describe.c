@@ -31,7 +31,8 @@ void hdf5_description_free(struct hdf5_description *d)
 
 /* ---- shape and type ------------------------------------------------------ */
 
-static int read_shape(hid_t dset, struct hdf5_description *d, struct error *err)
+static int describe_shape(hid_t dset, struct hdf5_description *d,
+			  struct error *err)
 {
 	hsize_t dims[RANK_MAX];
 	hid_t space = H5Dget_space(dset);
@@ -84,7 +85,7 @@ static int read_type(struct hdf5_source *s, hid_t dset,
 	int r = hdf5_type_read(&s->intern, dset, s->views.source_order, is);
 
 	if (r < 0)
-		return error_set(err, r, "its type cannot be read");
+		return error_no_memory(err, "the type of a dataset");
 	if (wanted)
 		compare_types(d, is, wanted);
 	else
@@ -114,7 +115,7 @@ static int read_fill(hid_t dcpl, hid_t file_type, const struct hdf5_type *is,
 	d->fill = calloc(1, size ? size : 1);
 	if (!d->fill) {
 		H5Tclose(type);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a fill value");
 	}
 	ok = type < 0 ? -1 : H5Pget_fill_value(dcpl, type, d->fill);
 	if (type >= 0)
@@ -152,7 +153,8 @@ static int add_filter(hid_t dcpl, unsigned i, uint32_t elem,
 	if (id >= 0 && n <= FILTER_PARAMETERS_MAX) {
 		cd = calloc(n + 1, sizeof *cd);
 		if (!cd)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err,
+					       "the parameters of a filter");
 		id = H5Pget_filter2(dcpl, i, &flags, &n, cd, sizeof name, name,
 				    NULL);
 	}
@@ -206,7 +208,8 @@ static int read_raw(hid_t dcpl, unsigned i, struct hdf5_raw *raw,
 	raw->name = strdup(name);
 	raw->pos = (uint64_t)pos;
 	raw->len = size; /* H5F_UNLIMITED: to the end of the data */
-	return raw->name ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return raw->name ? 0
+			 : error_no_memory(err, "the name of an external file");
 }
 
 #define RAW_MAX 65536
@@ -232,7 +235,7 @@ static int read_contiguous(hid_t dset, hid_t dcpl, struct hdf5_description *d,
 	}
 	d->raw = calloc((size_t)n, sizeof *d->raw);
 	if (!d->raw)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of external files");
 	for (; d->nraw < (size_t)n && !r; d->nraw++)
 		r = read_raw(dcpl, (unsigned)d->nraw, &d->raw[d->nraw], err);
 	return r;
@@ -271,7 +274,7 @@ int hdf5_describe(struct hdf5_source *s, hid_t dset,
 	if (dcpl < 0 || type < 0)
 		r = error_set(err, -EIO, "its header cannot be read");
 	else
-		r = read_shape(dset, out, err);
+		r = describe_shape(dset, out, err);
 	if (!r)
 		r = read_type(s, dset, wanted, out, &is, err);
 	if (!r && !out->null)

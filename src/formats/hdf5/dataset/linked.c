@@ -87,7 +87,7 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 				       .mapping = m};
 
 	if (!m)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the description of a dataset");
 	/* What is converted is so where it is read. */
 	if (all.match == HDF5_CONVERTIBLE)
 		all.match = HDF5_SAME;
@@ -105,7 +105,7 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 	hdf5_description_free(d);
 	*d = all;
 	if (!m->file || !m->dataset || !m->to || (!m->all && !m->from))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the description of a dataset");
 	return open == -2 ? error_set(err, -ENOTSUP,
 				      "several of its axes have no end, behind "
 				      "a link to another file")

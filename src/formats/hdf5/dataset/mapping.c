@@ -18,9 +18,9 @@ _Static_assert(sizeof(hsize_t) == sizeof(uint64_t), "hsize_t is 64 bits");
 
 #define NAME_BYTES 65536 /* of a file or a dataset in it */
 
-static int read_name(hid_t dcpl, size_t i,
-		     ssize_t (*get)(hid_t, size_t, char *, size_t), char **out,
-		     struct error *err)
+static int mapping_read_name(hid_t dcpl, size_t i,
+			     ssize_t (*get)(hid_t, size_t, char *, size_t),
+			     char **out, struct error *err)
 {
 	ssize_t len = get(dcpl, i, NULL, 0);
 
@@ -29,7 +29,7 @@ static int read_name(hid_t dcpl, size_t i,
 				 "the name of source %zu cannot be read", i);
 	*out = malloc((size_t)len + 1);
 	if (!*out)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of a source dataset");
 	if (get(dcpl, i, *out, (size_t)len + 1) == len)
 		return 0;
 	return error_set(err, -EIO, "the name of source %zu cannot be read", i);
@@ -100,11 +100,12 @@ static int read_mapping(hid_t dcpl, size_t i, struct hdf5_description *d,
 			struct error *err)
 {
 	struct hdf5_mapping *m = &d->mapping[i];
-	int r = read_name(dcpl, i, H5Pget_virtual_filename, &m->file, err);
+	int r = mapping_read_name(dcpl, i, H5Pget_virtual_filename, &m->file,
+				  err);
 
 	if (!r)
-		r = read_name(dcpl, i, H5Pget_virtual_dsetname, &m->dataset,
-			      err);
+		r = mapping_read_name(dcpl, i, H5Pget_virtual_dsetname,
+				      &m->dataset, err);
 	return r < 0 ? r : read_selections(dcpl, i, d, m, err);
 }
 
@@ -118,7 +119,8 @@ int hdf5_mapping_read(hid_t dcpl, struct hdf5_description *d, struct error *err)
 				 "the virtual mapping cannot be read");
 	d->mapping = calloc(n + 1, sizeof *d->mapping);
 	if (!d->mapping)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the mappings of a virtual dataset");
 	d->nmappings = n;
 	for (size_t i = 0; i < n && !r; i++)
 		r = read_mapping(dcpl, i, d, err);
