@@ -31,9 +31,10 @@ static bool is_decoded(const struct hdf5_description *d)
 }
 
 /* Decode the chunk at `origin` into out (malloc'ed); NULL: never written. */
-static int decode(const struct hdf5_place *at, hid_t dset,
-		  const struct hdf5_description *d, const uint64_t *origin,
-		  uint64_t size, void **out, struct error *err)
+static int fetch_decode_chunk(const struct hdf5_place *at, hid_t dset,
+			      const struct hdf5_description *d,
+			      const uint64_t *origin, uint64_t size, void **out,
+			      struct error *err)
 {
 	struct chunk c = {.state = CHUNK_STORED,
 			  .file = at->file,
@@ -54,7 +55,7 @@ static int decode(const struct hdf5_place *at, hid_t dset,
 			c.skip_mask = UINT32_MAX;
 	bytes = malloc(size);
 	if (!bytes)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a decoded chunk");
 	r = chunk_load(at->s->handles, &c, bytes, err);
 	if (!r)
 		*out = steal_pointer(&bytes);
@@ -62,7 +63,7 @@ static int decode(const struct hdf5_place *at, hid_t dset,
 }
 
 /* Elements of a chunk; 0: too many. */
-static uint64_t elements(const struct hdf5_description *d)
+static uint64_t chunk_elements(const struct hdf5_description *d)
 {
 	uint64_t n = 1;
 
@@ -73,9 +74,10 @@ static uint64_t elements(const struct hdf5_description *d)
 }
 
 /* Bytes of a chunk, as stored but for filters; false: too many. */
-static bool stored_bytes(const struct hdf5_description *d, uint64_t *bytes)
+static bool chunk_stored_bytes(const struct hdf5_description *d,
+			       uint64_t *bytes)
 {
-	uint64_t n = elements(d);
+	uint64_t n = chunk_elements(d);
 
 	for (unsigned i = 0; i < d->type.rank; i++)
 		if (mul_overflows(n, d->type.dims[i], &n))
@@ -84,8 +86,8 @@ static bool stored_bytes(const struct hdf5_description *d, uint64_t *bytes)
 }
 
 /* Next box of chunks in C order; false behind the last one. */
-static bool next_chunk(const struct hdf5_description *d, const struct box *b,
-		       uint64_t *origin)
+static bool fetch_next_chunk(const struct hdf5_description *d,
+			     const struct box *b, uint64_t *origin)
 {
 	for (unsigned i = d->own_rank; i-- > 0;) {
 		origin[i] += d->chunk[i];
@@ -105,27 +107,27 @@ int hdf5_fetch_check(const struct hdf5_place *at, hid_t dset,
 
 	if (!is_decoded(d) || !d->pipeline.n || !box_elements(b, d->own_rank))
 		return 0;
-	if (!stored_bytes(d, &n))
+	if (!chunk_stored_bytes(d, &n))
 		return error_set(err, -EIO, "its chunks are too large");
 	for (unsigned i = 0; i < d->own_rank; i++)
 		origin[i] = b->start[i] - b->start[i] % d->chunk[i];
 	do {
 		cleanup_free void *bytes = NULL;
 
-		r = decode(at, dset, d, origin, n, &bytes, err);
-	} while (!r && next_chunk(d, b, origin));
+		r = fetch_decode_chunk(at, dset, d, origin, n, &bytes, err);
+	} while (!r && fetch_next_chunk(d, b, origin));
 	return r;
 }
 
-static int convert(hid_t from, hid_t to, uint64_t n, const void *bytes,
-		   void *out, size_t size, struct error *err)
+static int fetch_convert(hid_t from, hid_t to, uint64_t n, const void *bytes,
+			 void *out, size_t size, struct error *err)
 {
 	uint64_t stored = n * H5Tget_size(from), room = max_u64(stored, size);
 	cleanup_free void *work = malloc(room);
 	cleanup_free void *below = calloc(1, room);
 
 	if (!work || !below)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "converted elements");
 	memcpy(work, bytes, stored);
 	if (H5Tconvert(from, to, n, work, below, H5P_DEFAULT) < 0)
 		return error_set(err, -EIO, "its elements cannot be converted");
@@ -142,7 +144,7 @@ static int fetch_decoded(const struct hdf5_place *at, hid_t dset,
 {
 	hid_t from = H5Dget_type(dset);
 	hid_t to = as && from >= 0 ? hdf5_type_memory(from, as, member) : -1;
-	uint64_t origin[RANK_MAX], n = elements(d), stored, served;
+	uint64_t origin[RANK_MAX], n = chunk_elements(d), stored, served;
 	cleanup_free void *bytes = NULL;
 	int r = 1;
 
@@ -154,9 +156,10 @@ static int fetch_decoded(const struct hdf5_place *at, hid_t dset,
 	    mul_overflows(n, H5Tget_size(to), &served) || served != size)
 		goto out;
 	grid_origin(g, chunk, origin);
-	r = decode(at, dset, d, origin, stored, &bytes, err);
+	r = fetch_decode_chunk(at, dset, d, origin, stored, &bytes, err);
 	if (!r)
-		r = bytes ? convert(from, to, n, bytes, out, size, err) : 1;
+		r = bytes ? fetch_convert(from, to, n, bytes, out, size, err)
+			  : 1;
 out:
 	if (from >= 0)
 		H5Tclose(from);
@@ -206,9 +209,9 @@ static hid_t fetch_type(hid_t dset, const struct dtype *as, const char *member)
 	return out;
 }
 
-static bool fetch(hid_t dset, const struct grid *g, uint64_t chunk,
-		  const struct dtype *as, const char *member, void *out,
-		  size_t size, struct fetch *f)
+static bool fetch_elements(hid_t dset, const struct grid *g, uint64_t chunk,
+			   const struct dtype *as, const char *member,
+			   void *out, size_t size, struct fetch *f)
 {
 	uint64_t elements = 1, bytes;
 	int rank;
@@ -242,7 +245,7 @@ static bool fetch_lengths(hid_t dset, const struct grid *g, uint64_t chunk,
 	if (!n || !s)
 		return false;
 	hdf5_vlen_begin_lengths();
-	ok = fetch(dset, g, chunk, as, member, s, n * sizeof *s, f);
+	ok = fetch_elements(dset, g, chunk, as, member, s, n * sizeof *s, f);
 	hdf5_vlen_end();
 	for (size_t i = 0; i < n && ok; i++) {
 		store_le32(out + i * as->size, (uint32_t)s[i].len);
@@ -256,7 +259,7 @@ static size_t filters_limit(const struct hdf5_description *d, size_t size)
 {
 	uint64_t bytes;
 
-	if (d->storage == HDF5_CHUNKED && stored_bytes(d, &bytes))
+	if (d->storage == HDF5_CHUNKED && chunk_stored_bytes(d, &bytes))
 		return bytes <= UINT32_MAX ? (size_t)bytes + 64 : 0;
 	return size;
 }
@@ -276,7 +279,8 @@ static int fetch_read(hid_t dset, const struct hdf5_description *d,
 	hdf5_filters_element(hdf5_type_bytes(&d->type));
 	ok = as && as->kind == DTYPE_RAGGED
 		     ? fetch_lengths(dset, g, chunk, as, member, out, size, &f)
-		     : fetch(dset, g, chunk, as, member, out, size, &f);
+		     : fetch_elements(dset, g, chunk, as, member, out, size,
+				      &f);
 	if (!ok && !d->by_library)
 		r = pipeline_lacks(&d->pipeline, err);
 	if (!ok && !r) {

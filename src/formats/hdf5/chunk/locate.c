@@ -59,8 +59,9 @@ static int check_absent(const struct grid *g, hid_t dset, uint32_t found,
 			 "cannot be found");
 }
 
-static int locate(hid_t dset, const struct grid *g, uint64_t first, uint32_t n,
-		  uint64_t *written, struct location *out, struct error *err)
+static int locate_range(hid_t dset, const struct grid *g, uint64_t first,
+			uint32_t n, uint64_t *written, struct location *out,
+			struct error *err)
 {
 	uint64_t origin[RANK_MAX];
 	struct hdf5_location at;
@@ -89,7 +90,7 @@ int hdf5_locate_here(const struct hdf5_place *at, const struct grid *g,
 
 	if (r < 0)
 		return r;
-	r = locate(o.object, g, first, n, written, out, err);
+	r = locate_range(o.object, g, first, n, written, out, err);
 	if (r < 0)
 		hdf5_place_prefix(at, err);
 	hdf5_place_close(&o);
@@ -171,11 +172,11 @@ static int index_damaged(const struct hdf5_index *x, struct error *err)
 				   "that cannot be found");
 }
 
-static int index_judge(const struct hdf5_index *x, uint64_t count,
+static int index_check(const struct hdf5_index *x, uint64_t count,
 		       struct error *err)
 {
 	if (x->no_memory)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of chunks");
 	if (x->kind == HDF5_INDEX_NONE && count > 1 && count == x->g->count)
 		return 1;
 	if (x->odd || count > x->g->count / SPARSE)
@@ -256,7 +257,7 @@ int hdf5_list_here(const struct hdf5_place *at, const struct grid *g,
 	*count = UINT64_MAX;
 	r = index_watch(at, &x, count, err);
 	if (!r) {
-		r = index_judge(&x, *count, err);
+		r = index_check(&x, *count, err);
 		if (r < 0 && r != -ENOTSUP)
 			hdf5_place_prefix(at, err);
 	}
