@@ -9,7 +9,7 @@
 
 /* Called innermost first.  What the plugin loader says in passing ("can't open
  * directory") is not the reason when anybody else has one. */
-static herr_t complaint_take(unsigned n, const H5E_error2_t *e, void *arg)
+static herr_t complaint_note(unsigned n, const H5E_error2_t *e, void *arg)
 {
 	struct hdf5_complaint *c = arg;
 
@@ -29,7 +29,7 @@ void hdf5_complaint_get(struct hdf5_complaint *c)
 	c->seen = 0;
 	c->minor = H5I_INVALID_HID;
 	c->where[0] = c->text[0] = '\0';
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, complaint_take, c);
+	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, complaint_note, c);
 }
 
 bool hdf5_complaint_equal(const struct hdf5_complaint *a,

@@ -115,14 +115,14 @@ bool hdf5_driver_ok(void)
 /* ---- the driver ---- */
 
 /* Put our sentence into the library's stack, where hdf5_why finds it. */
-static void driver_complain(unsigned line)
+static void file_driver_complain(unsigned line)
 {
 	H5Epush2(H5E_DEFAULT, __FILE__, "hdf5_driver", line, H5E_ERR_CLS,
 		 H5E_IO, H5E_READERROR, "%s", failure.text);
 }
 
-static int driver_stat(const struct hdf5_driver_info *info, struct stat *st,
-		       uint64_t *base)
+static int file_driver_stat(const struct hdf5_driver_info *info,
+			    struct stat *st, uint64_t *base)
 {
 	struct handle pin;
 	int r;
@@ -143,8 +143,8 @@ static int driver_stat(const struct hdf5_driver_info *info, struct stat *st,
 	return r;
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
-			   haddr_t maxaddr)
+static H5FD_t *file_driver_open(const char *name, unsigned flags, hid_t fapl,
+				haddr_t maxaddr)
 {
 	const struct hdf5_driver_info *info = H5Pget_driver_info(fapl);
 	struct driver_file *f = NULL;
@@ -159,59 +159,60 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
 		error_set(&failure, -EROFS, "%s: opened for reading only",
 			  file_shown(name));
 	else if (!(f = calloc(1, sizeof *f)))
-		error_set(&failure, -ENOMEM, "out of memory");
-	else if (f->info = *info, driver_stat(info, &f->st, &f->base) == 0)
+		error_no_memory(&failure, "an open HDF5 file");
+	else if (f->info = *info, file_driver_stat(info, &f->st, &f->base) == 0)
 		return &f->pub;
 	free(f);
-	driver_complain(__LINE__);
+	file_driver_complain(__LINE__);
 	return NULL;
 }
 
-static herr_t driver_close(H5FD_t *file)
+static herr_t file_driver_close(H5FD_t *file)
 {
 	free(file);
 	return 0;
 }
 
-static int order(uint64_t a, uint64_t b)
+static int driver_compare_numbers(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
 
 /* Equal files share what the library has read of them. */
-static int driver_cmp(const H5FD_t *one, const H5FD_t *two)
+static int file_driver_cmp(const H5FD_t *one, const H5FD_t *two)
 {
 	const struct driver_file *a = (const void *)one, *b = (const void *)two;
-	int r = order((uintptr_t)a->info.handles, (uintptr_t)b->info.handles);
+	int r = driver_compare_numbers((uintptr_t)a->info.handles,
+				       (uintptr_t)b->info.handles);
 
-	r = r ? r : order(a->st.st_dev, b->st.st_dev);
-	r = r ? r : order(a->st.st_ino, b->st.st_ino);
+	r = r ? r : driver_compare_numbers(a->st.st_dev, b->st.st_dev);
+	r = r ? r : driver_compare_numbers(a->st.st_ino, b->st.st_ino);
 	/* Pieces of one file are files. */
-	return r ? r : order(a->base, b->base);
+	return r ? r : driver_compare_numbers(a->base, b->base);
 }
 
-static herr_t driver_query(const H5FD_t *file, unsigned long *flags)
+static herr_t file_driver_query(const H5FD_t *file, unsigned long *flags)
 {
 	(void)file; /* NULL when only the driver is asked about */
 	*flags = H5FD_FEAT_SUPPORTS_SWMR_IO;
 	return 0;
 }
 
-static bool is_wide(const struct driver_file *f)
+static bool driver_is_wide(const struct driver_file *f)
 {
 	return hdf5_members_is_wide(f->info.handles, f->info.file);
 }
 
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t file_driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
 {
 	const struct driver_file *f = (const void *)file;
 
-	return is_wide(f) ? hdf5_members_end(f->info.handles, f->info.file,
-					     (int)type)
-			  : f->eoa;
+	return driver_is_wide(f) ? hdf5_members_end(f->info.handles,
+						    f->info.file, (int)type)
+				 : f->eoa;
 }
 
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
+static herr_t file_driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 {
 	(void)type;
 	((struct driver_file *)(void *)file)->eoa = addr;
@@ -220,18 +221,18 @@ static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 
 /* Further than any file reaches: the library refuses to open a file that ends
  * before its superblock says, though most of it may be there. */
-static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t file_driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
 {
 	const struct driver_file *f = (const void *)file;
 
 	(void)type;
-	if (is_wide(f))
+	if (driver_is_wide(f))
 		return WIDE_MAX;
 	return f->info.handles ? ADDRESS_MAX : (haddr_t)f->st.st_size;
 }
 
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			  haddr_t addr, size_t size, void *buf)
+static herr_t file_driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+			       haddr_t addr, size_t size, void *buf)
 {
 	struct driver_file *f = (void *)file;
 	uint64_t pos =
@@ -258,19 +259,19 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		hdf5_lost_overlay(f->info.file, pos, buf, size);
 	if (r == 0)
 		return hdf5_index_saw(addr, buf, size);
-	driver_complain(__LINE__);
+	file_driver_complain(__LINE__);
 	return -1;
 }
 
-static herr_t driver_get_handle(H5FD_t *file, hid_t fapl, void **out)
+static herr_t file_driver_get_handle(H5FD_t *file, hid_t fapl, void **out)
 {
 	(void)fapl;
 	*out = &((struct driver_file *)(void *)file)->info;
 	return 0;
 }
 
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			   haddr_t addr, size_t size, const void *buf)
+static herr_t file_driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+				haddr_t addr, size_t size, const void *buf)
 {
 	const struct driver_file *f = (const void *)file;
 
@@ -279,7 +280,7 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	    pwrite(f->info.fd, buf, size, (off_t)addr) == (ssize_t)size)
 		return 0;
 	error_set(&failure, -EROFS, "opened for reading only");
-	driver_complain(__LINE__);
+	file_driver_complain(__LINE__);
 	return -1;
 }
 
@@ -293,20 +294,20 @@ static const H5FD_class_t driver_class = {
 	.maxaddr = ADDRESS_MAX,
 	.fc_degree = H5F_CLOSE_STRONG,
 	.fapl_size = sizeof(struct hdf5_driver_info),
-	.open = driver_open,
-	.close = driver_close,
-	.cmp = driver_cmp,
-	.query = driver_query,
-	.get_eoa = driver_get_eoa,
-	.set_eoa = driver_set_eoa,
-	.get_eof = driver_get_eof,
-	.read = driver_read,
-	.write = driver_write,
-	.get_handle = driver_get_handle,
+	.open = file_driver_open,
+	.close = file_driver_close,
+	.cmp = file_driver_cmp,
+	.query = file_driver_query,
+	.get_eoa = file_driver_get_eoa,
+	.set_eoa = file_driver_set_eoa,
+	.get_eof = file_driver_get_eof,
+	.read = file_driver_read,
+	.write = file_driver_write,
+	.get_handle = file_driver_get_handle,
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-static hid_t register_as(hid_t before, const char *name, haddr_t most)
+static hid_t driver_register_as(hid_t before, const char *name, haddr_t most)
 {
 	H5FD_class_t class = driver_class;
 
@@ -319,9 +320,10 @@ static hid_t register_as(hid_t before, const char *name, haddr_t most)
 
 static bool register_drivers(void)
 {
-	driver_id = register_as(driver_id, driver_class.name, ADDRESS_MAX);
-	family_id = register_as(family_id, "family", ADDRESS_MAX);
-	multi_id = register_as(multi_id, "multi", WIDE_MAX);
+	driver_id =
+		driver_register_as(driver_id, driver_class.name, ADDRESS_MAX);
+	family_id = driver_register_as(family_id, "family", ADDRESS_MAX);
+	multi_id = driver_register_as(multi_id, "multi", WIDE_MAX);
 	return driver_id >= 0 && family_id >= 0 && multi_id >= 0;
 }
 

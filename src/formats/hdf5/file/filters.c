@@ -50,6 +50,12 @@ static int filter_params(const struct codec *c, size_t n, const unsigned *cd,
 	return c->check ? c->check(p, err) : 0;
 }
 
+static int filter_no_memory(const struct codec *c, struct error *err)
+{
+	error_no_memory(err, "a chunk");
+	return error_prefix(err, "%s: ", c->name);
+}
+
 /* Decode into a buffer of the library's, as large as need be. */
 static int filter_decode(const struct codec *c, const struct codec_params *p,
 			 const void *in, size_t in_len, void **out,
@@ -62,8 +68,7 @@ static int filter_decode(const struct codec *c, const struct codec_params *p,
 	for (;;) {
 		data = H5allocate_memory(size, 0);
 		if (!data)
-			return error_set(err, -ENOMEM, "%s: out of memory",
-					 c->name);
+			return filter_no_memory(c, err);
 		r = c->decode(p, in, in_len, data, size, out_len, err);
 		if (r == 0)
 			break;
@@ -95,7 +100,7 @@ static int filter_encode(const struct codec *c, const struct codec_params *p,
 				 c->name);
 	data = H5allocate_memory(in_len ? in_len : 1, 0);
 	if (!data)
-		return error_set(err, -ENOMEM, "%s: out of memory", c->name);
+		return filter_no_memory(c, err);
 	r = c->encode(p, in, in_len, data, in_len, out_len, err);
 	if (r != 0) {
 		H5free_memory(data);

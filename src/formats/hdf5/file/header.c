@@ -34,12 +34,7 @@ enum { TYPE_ATTRIBUTE = 0x0c, TYPE_CONTINUATION = 0x10 };
 enum { FLAG_SHARED = 2 };                                /* of a message */
 enum { HAS_ORDER = 4, HAS_LIMITS = 16, HAS_TIMES = 32 }; /* of a header */
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int damaged(struct error *err)
+static int header_damaged(struct error *err)
 {
 	return error_set(err, -EBADMSG, "its object header is damaged");
 }
@@ -105,7 +100,8 @@ static uint32_t block_sum(const struct hdf5_header_block *b)
 
 /* No byte of a header is in two blocks: else a continuation that leads back to a block
  * would be read again and again, and what is hidden in one be shown in the other. */
-static bool fits_in(const struct hdf5_header *x, uint64_t pos, uint64_t size)
+static bool header_fits_block(const struct hdf5_header *x, uint64_t pos,
+			      uint64_t size)
 {
 	uint64_t all = size;
 
@@ -120,27 +116,28 @@ static bool fits_in(const struct hdf5_header *x, uint64_t pos, uint64_t size)
 }
 
 /* One more, which is `size` bytes long. */
-static int add_block(struct handles *h, struct hdf5_header *x, uint64_t pos,
-		     uint64_t size, bool summed, struct error *err)
+static int header_add_block(struct handles *h, struct hdf5_header *x,
+			    uint64_t pos, uint64_t size, bool summed,
+			    struct error *err)
 {
 	struct hdf5_header_block b = {.pos = pos, .summed = summed};
 	int r;
 
 	if (x->blocks.n >= BLOCKS_MAX || size > BLOCK_MAX ||
 	    size < (summed ? 8u : 1u) || pos > INT64_MAX - size ||
-	    !fits_in(x, pos, size))
-		return damaged(err);
+	    !header_fits_block(x, pos, size))
+		return header_damaged(err);
 	b.size = (uint32_t)size;
 	b.bytes = malloc(b.size);
 	if (!b.bytes || !vec_push(&x->blocks, b)) {
 		free(b.bytes);
-		return no_memory(err);
+		return error_no_memory(err, "an object header");
 	}
 	r = handles_read(h, x->file, pos, b.bytes, b.size, err);
 	if (r < 0)
 		return r;
 	if (summed && load_le32(b.bytes + b.size - 4) != block_sum(&b))
-		return damaged(err);
+		return header_damaged(err);
 	return 0;
 }
 
@@ -148,7 +145,8 @@ static int add_block(struct handles *h, struct hdf5_header *x, uint64_t pos,
 
 /* Section IV.A.2.m: version (1), flags (1), sizes of name, type and space (2 each),
  * from version 3 on the name's character set (1), the name. */
-static char *name_of(const unsigned char *data, size_t n, unsigned flags)
+static char *header_attribute_name(const unsigned char *data, size_t n,
+				   unsigned flags)
 {
 	size_t at = n && data[0] >= 3 ? 9 : 8, len;
 
@@ -160,23 +158,25 @@ static char *name_of(const unsigned char *data, size_t n, unsigned flags)
 	return strndup((const char *)data + at, len);
 }
 
-static int continue_at(struct handles *h, struct hdf5_header *x,
-		       const unsigned char *data, size_t n, struct error *err)
+static int header_continue_at(struct handles *h, struct hdf5_header *x,
+			      const unsigned char *data, size_t n,
+			      struct error *err)
 {
 	uint64_t pos, size;
 
 	if (n < x->addr + x->len)
-		return damaged(err);
+		return header_damaged(err);
 	pos = load_le(data, x->addr);
 	size = load_le(data + x->addr, x->len);
 	if (add_overflows(pos, x->base, &pos))
-		return damaged(err);
-	return add_block(h, x, pos, size, x->version == 2, err);
+		return header_damaged(err);
+	return header_add_block(h, x, pos, size, x->version == 2, err);
 }
 
 /* Messages of block `i` in [at, end). */
-static int read_messages(struct handles *h, struct hdf5_header *x, uint32_t i,
-			 uint32_t at, uint32_t end, struct error *err)
+static int header_read_messages(struct handles *h, struct hdf5_header *x,
+				uint32_t i, uint32_t at, uint32_t end,
+				struct error *err)
 {
 	bool old = x->version == 1;
 	int r = 0;
@@ -188,16 +188,17 @@ static int read_messages(struct handles *h, struct hdf5_header *x, uint32_t i,
 		struct hdf5_header_attribute a = {.block = i, .at = at};
 
 		if (size > end - at - x->head)
-			return damaged(err);
+			return header_damaged(err);
 		if (type == TYPE_CONTINUATION)
-			r = continue_at(h, x, p + x->head, size, err);
+			r = header_continue_at(h, x, p + x->head, size, err);
 		if (type == TYPE_ATTRIBUTE) {
 			if (x->attributes.n >= ATTRIBUTES_MAX)
-				return damaged(err);
-			a.name = name_of(p + x->head, size, p[old ? 4 : 3]);
+				return header_damaged(err);
+			a.name = header_attribute_name(p + x->head, size,
+						       p[old ? 4 : 3]);
 			if (!vec_push(&x->attributes, a)) {
 				free(a.name);
-				return no_memory(err);
+				return error_no_memory(err, "an object header");
 			}
 		}
 		at += x->head + size;
@@ -206,8 +207,9 @@ static int read_messages(struct handles *h, struct hdf5_header *x, uint32_t i,
 }
 
 /* The first block; *from and *end: its messages. */
-static int read_first(struct handles *h, struct hdf5_header *x, uint64_t pos,
-		      uint32_t *from, uint32_t *end, struct error *err)
+static int header_read_first(struct handles *h, struct hdf5_header *x,
+			     uint64_t pos, uint32_t *from, uint32_t *end,
+			     struct error *err)
 {
 	unsigned char p[36] = {0};
 	unsigned at = 6, bytes;
@@ -221,10 +223,10 @@ static int read_first(struct handles *h, struct hdf5_header *x, uint64_t pos,
 		x->head = 8;
 		*from = 0;
 		*end = load_le32(p + 8);
-		return add_block(h, x, pos + 16, *end, false, err);
+		return header_add_block(h, x, pos + 16, *end, false, err);
 	}
 	if (x->version != 2)
-		return damaged(err);
+		return header_damaged(err);
 	x->head = p[5] & HAS_ORDER ? 6 : 4;
 	at += (p[5] & HAS_TIMES ? 16 : 0) + (p[5] & HAS_LIMITS ? 4 : 0);
 	bytes = 1u << (p[5] & 3);
@@ -233,10 +235,10 @@ static int read_first(struct handles *h, struct hdf5_header *x, uint64_t pos,
 		return r;
 	size = load_le(p + at, bytes);
 	if (size > BLOCK_MAX)
-		return damaged(err);
+		return header_damaged(err);
 	*from = at + bytes;
 	*end = *from + (uint32_t)size;
-	return add_block(h, x, pos, (uint64_t)*end + 4, true, err);
+	return header_add_block(h, x, pos, (uint64_t)*end + 4, true, err);
 }
 
 int hdf5_header_read(struct handles *h, uint32_t file, uint64_t base,
@@ -250,8 +252,8 @@ int hdf5_header_read(struct handles *h, uint32_t file, uint64_t base,
 		.file = file, .base = base, .addr = addr, .len = len};
 	if (addr < 2 || addr > 8 || len < 2 || len > 8 ||
 	    add_overflows(at, base, &at) || at > INT64_MAX - BLOCK_MAX)
-		return damaged(err);
-	r = read_first(h, out, at, &from, &end, err);
+		return header_damaged(err);
+	r = header_read_first(h, out, at, &from, &end, err);
 	for (uint32_t i = 0; !r && i < out->blocks.n; i++) {
 		const struct hdf5_header_block *b = &out->blocks.at[i];
 
@@ -263,8 +265,8 @@ int hdf5_header_read(struct handles *h, uint32_t file, uint64_t base,
 			end = b->size;
 		}
 		if (i && b->summed && memcmp(b->bytes, "OCHK", 4))
-			return damaged(err);
-		r = read_messages(h, out, i, from, end, err);
+			return header_damaged(err);
+		r = header_read_messages(h, out, i, from, end, err);
 	}
 	return r;
 }

@@ -44,7 +44,7 @@ struct hdf5_heap {
 };
 
 /* Numbers may have more than 64 bits: UINT64_MAX then, which is too much. */
-static uint64_t little(const unsigned char *p, unsigned n)
+static uint64_t heap_number(const unsigned char *p, unsigned n)
 {
 	uint64_t v = 0;
 
@@ -56,15 +56,15 @@ static uint64_t little(const unsigned char *p, unsigned n)
 	return v;
 }
 
-static size_t align(uint64_t n)
+static size_t heap_align(uint64_t n)
 {
 	return (size_t)(n + 7) & ~(size_t)7;
 }
 
 /* Of the collection as of an object: 8 bytes and a length, padded. */
-static size_t head_size(const struct hdf5_heap *h)
+static size_t heap_head_size(const struct hdf5_heap *h)
 {
-	return align(8 + h->f.length);
+	return heap_align(8 + h->f.length);
 }
 
 /* ---- a collection -------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void collection_free(struct collection *c)
 	free(c);
 }
 
-static int make_room(struct collection *c, size_t index)
+static int collection_make_room(struct collection *c, size_t index)
 {
 	size_t n = index + 1 + index / 2, *at;
 
@@ -96,31 +96,31 @@ static int make_room(struct collection *c, size_t index)
 /* Find its objects; not further than it makes sense. */
 static int collection_scan(const struct hdf5_heap *h, struct collection *c)
 {
-	size_t head = head_size(h), pos = head;
+	size_t head = heap_head_size(h), pos = head;
 
 	while (c->size - pos >= head) {
 		const unsigned char *p = c->bytes + pos;
-		size_t index = little(p, 2);
-		uint64_t size = little(p + 8, h->f.length);
+		size_t index = heap_number(p, 2);
+		uint64_t size = heap_number(p + 8, h->f.length);
 		int r;
 
 		pos += head;
 		if (index == 0 || size > c->size - pos)
 			return 0;
-		r = make_room(c, index);
+		r = collection_make_room(c, index);
 		if (r < 0)
 			return r;
 		if (c->at[index])
 			return 0;
 		c->at[index] = pos;
-		if (align(size) > c->size - pos)
+		if (heap_align(size) > c->size - pos)
 			return 0;
-		pos += align(size);
+		pos += heap_align(size);
 	}
 	return 0;
 }
 
-static int damaged(struct error *err, uint64_t address, const char *how)
+static int heap_damaged(struct error *err, uint64_t address, const char *how)
 {
 	return error_set(err, -EBADMSG, "the heap at %llu is damaged: %s",
 			 (unsigned long long)address, how);
@@ -134,15 +134,15 @@ static int collection_read(const struct hdf5_heap *h, struct collection *c,
 	int r;
 
 	if (add_overflows(h->f.base, c->address, &pos))
-		return damaged(err, c->address, "it is beyond any file");
-	r = h->f.read(h->f.ctx, pos, head, head_size(h), err);
+		return heap_damaged(err, c->address, "it is beyond any file");
+	r = h->f.read(h->f.ctx, pos, head, heap_head_size(h), err);
 	if (r < 0)
 		return r;
 	if (memcmp(head, "GCOL\1", 5))
-		return damaged(err, c->address, "there is none");
-	size = little(head + 8, h->f.length);
-	if (size < head_size(h) || add_overflows(pos, size, &end))
-		return damaged(err, c->address, "its size cannot be");
+		return heap_damaged(err, c->address, "there is none");
+	size = heap_number(head + 8, h->f.length);
+	if (size < heap_head_size(h) || add_overflows(pos, size, &end))
+		return heap_damaged(err, c->address, "its size cannot be");
 	r = h->f.read(h->f.ctx, end - 1, head, 1, err); /* is it all there? */
 	if (r < 0)
 		return r;
@@ -153,18 +153,18 @@ static int collection_read(const struct hdf5_heap *h, struct collection *c,
 	c->size = (size_t)size;
 	c->bytes = malloc(c->size);
 	if (!c->bytes)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a heap of an HDF5 file");
 	r = h->f.read(h->f.ctx, pos, c->bytes, c->size, err);
 	if (r < 0)
 		return r;
 	r = collection_scan(h, c);
 	c->cost = sizeof *c + c->size + c->n * sizeof *c->at;
-	return r < 0 ? error_set(err, r, "out of memory") : 0;
+	return r < 0 ? error_no_memory(err, "a heap of an HDF5 file") : 0;
 }
 
 /* ---- those used last ----------------------------------------------------- */
 
-static void forget(struct hdf5_heap *h, struct collection **slot)
+static void heap_forget_slot(struct hdf5_heap *h, struct collection **slot)
 {
 	if (*slot)
 		h->cost -= (*slot)->cost;
@@ -182,10 +182,10 @@ static int collection_get(struct hdf5_heap *h, uint64_t address,
 	*out = *slot;
 	if (*slot && (*slot)->address == address)
 		return 0;
-	forget(h, slot);
+	heap_forget_slot(h, slot);
 	c = calloc(1, sizeof *c);
 	if (!c)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a heap of an HDF5 file");
 	c->address = address;
 	r = collection_read(h, c, err);
 	if (r < 0) {
@@ -193,7 +193,7 @@ static int collection_get(struct hdf5_heap *h, uint64_t address,
 		return r;
 	}
 	for (size_t i = 0; i < SLOTS && h->cost + c->cost > REMEMBERED; i++)
-		forget(h, &h->slot[i]);
+		heap_forget_slot(h, &h->slot[i]);
 	h->cost += c->cost;
 	*slot = *out = c;
 	return 0;
@@ -215,7 +215,7 @@ void hdf5_heap_free(struct hdf5_heap *h)
 	if (!h)
 		return;
 	for (size_t i = 0; i < SLOTS; i++)
-		forget(h, &h->slot[i]);
+		heap_forget_slot(h, &h->slot[i]);
 	free(h);
 }
 
@@ -225,9 +225,9 @@ int hdf5_heap_get(struct hdf5_heap *h, const unsigned char *reference,
 		  uint64_t each, const unsigned char **data, uint64_t *count,
 		  struct error *err)
 {
-	uint64_t n = little(reference, 4), want, size;
-	uint64_t address = little(reference + 4, h->f.address);
-	uint64_t index = little(reference + 4 + h->f.address, 4);
+	uint64_t n = heap_number(reference, 4), want, size;
+	uint64_t address = heap_number(reference + 4, h->f.address);
+	uint64_t index = heap_number(reference + 4 + h->f.address, 4);
 	struct collection *c;
 	int r;
 
@@ -246,7 +246,8 @@ int hdf5_heap_get(struct hdf5_heap *h, const unsigned char *reference,
 		return error_set(
 			err, -EBADMSG, "the heap at %llu has no object %llu",
 			(unsigned long long)address, (unsigned long long)index);
-	size = little(c->bytes + c->at[index] - head_size(h) + 8, h->f.length);
+	size = heap_number(c->bytes + c->at[index] - heap_head_size(h) + 8,
+			   h->f.length);
 	if (mul_overflows(n, each, &want) || want != size)
 		return error_set(err, -EBADMSG,
 				 "a value of length %llu, %llu bytes each, "

@@ -39,7 +39,7 @@ static _Thread_local struct hdf5_index *watching;
 
 /* ---- what was found ------------------------------------------------------ */
 
-static int compare(const void *a, const void *b)
+static int index_compare_chunks(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -47,12 +47,13 @@ static int compare(const void *a, const void *b)
 }
 
 /* In order, each once, no more than there is room for. */
-static void tidy(struct hdf5_index *x)
+static void index_sort_chunks(struct hdf5_index *x)
 {
 	size_t n = 0;
 
 	if (x->chunks.n)
-		qsort(x->chunks.at, x->chunks.n, sizeof *x->chunks.at, compare);
+		qsort(x->chunks.at, x->chunks.n, sizeof *x->chunks.at,
+		      index_compare_chunks);
 	for (size_t i = 0; i < x->chunks.n; i++) {
 		if (n && x->chunks.at[i] == x->chunks.at[n - 1])
 			x->twice = true;
@@ -64,7 +65,7 @@ static void tidy(struct hdf5_index *x)
 }
 
 /* A chunk of the grid, by its place. */
-static void add(struct hdf5_index *x, const uint64_t *place)
+static void index_add_chunk(struct hdf5_index *x, const uint64_t *place)
 {
 	uint64_t k = 0;
 
@@ -80,7 +81,7 @@ static void add(struct hdf5_index *x, const uint64_t *place)
 	if (x->more && k > x->chunks.at[x->room - 1])
 		return;
 	if (x->chunks.n >= 2 * x->room)
-		tidy(x);
+		index_sort_chunks(x);
 	if (!vec_push(&x->chunks, k))
 		x->no_memory = true;
 }
@@ -114,7 +115,7 @@ static void saw_btree1(struct hdf5_index *x, const unsigned char *p, size_t n)
 					   : first / x->g->chunk[k];
 		}
 		x->entries++;
-		add(x, place);
+		index_add_chunk(x, place);
 	}
 }
 
@@ -145,7 +146,7 @@ static void saw_records(struct hdf5_index *x, const unsigned char *p, size_t n)
 
 		for (unsigned k = 0; k < x->rank; k++)
 			place[k] = load_le(end - 8 * (x->rank - k), 8);
-		add(x, place);
+		index_add_chunk(x, place);
 	}
 }
 
@@ -153,7 +154,8 @@ static void saw_records(struct hdf5_index *x, const unsigned char *p, size_t n)
 
 /* The place of element k: C order over the largest shape, an axis without end
  * before all others. */
-static void place_of(const struct hdf5_index *x, uint64_t k, uint64_t *place)
+static void index_element_place(const struct hdf5_index *x, uint64_t k,
+				uint64_t *place)
 {
 	unsigned endless = 0;
 
@@ -185,9 +187,9 @@ static void saw_elements(struct hdf5_index *x, const unsigned char *p, size_t n,
 			continue;
 		if (x->kind == HDF5_INDEX_FIXED && k + i >= a->count)
 			return;
-		place_of(x, k + i, place);
+		index_element_place(x, k + i, place);
 		x->entries++;
-		add(x, place);
+		index_add_chunk(x, place);
 	}
 }
 
@@ -286,7 +288,7 @@ static uint64_t near_first(const struct hdf5_index_array *a, uint64_t i)
 	return first + i * per_block;
 }
 
-static void announce(struct hdf5_index *x, uint64_t pages)
+static void index_add_pages(struct hdf5_index *x, uint64_t pages)
 {
 	if (!vec_push(&x->array.pages, pages))
 		x->no_memory = true;
@@ -302,7 +304,7 @@ static void saw_fixed_block(struct hdf5_index *x, uint64_t addr,
 
 	a->per_block = a->count;
 	if (a->count > page_elements(x))
-		announce(x, addr + n);
+		index_add_pages(x, addr + n);
 	else if (n < at + CHECKSUM)
 		x->odd = true;
 	else
@@ -361,7 +363,8 @@ static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 	}
 	at += blocks * bits;
 	for (uint64_t i = 0; i < blocks; i++, at += x->addr_size)
-		announce(x, x->base + load_le(p + at, x->addr_size) + head);
+		index_add_pages(x,
+				x->base + load_le(p + at, x->addr_size) + head);
 }
 
 /* Is it a page of one of the blocks?  They come in order. */
@@ -428,5 +431,5 @@ void hdf5_index_end(struct hdf5_index *x)
 {
 	watching = NULL;
 	array_end(x);
-	tidy(x);
+	index_sort_chunks(x);
 }

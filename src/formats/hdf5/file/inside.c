@@ -32,8 +32,8 @@
 
 /* ---- which member a row is ----------------------------------------------- */
 
-static bool member_of(const struct hdf5_source *s, uint32_t file,
-		      uint64_t *member)
+static bool inside_member_of(const struct hdf5_source *s, uint32_t file,
+			     uint64_t *member)
 {
 	const struct source_kept *kept = s->around->kept;
 
@@ -71,7 +71,7 @@ char *hdf5_inside_name(struct hdf5_source *s, uint32_t file)
 	uint64_t member;
 	char *name;
 
-	if (!s->around || !member_of(s, file, &member))
+	if (!s->around || !inside_member_of(s, file, &member))
 		return strdup(handles_path(s->handles, file));
 	path = s->around->path(s->around, member, false);
 	return path && asprintf(&name, FROM_ROOT "%s", path) >= 0 ? name : NULL;
@@ -80,8 +80,8 @@ char *hdf5_inside_name(struct hdf5_source *s, uint32_t file)
 /* ---- finding one --------------------------------------------------------- */
 
 /* Copy a member to memory. */
-static int stage(struct hdf5_source *s, const struct backing *b,
-		 const char *path, uint32_t *file, struct error *err)
+static int inside_stage(struct hdf5_source *s, const struct backing *b,
+			const char *path, uint32_t *file, struct error *err)
 {
 	cleanup_free char *shown = s->around->shown(s->around, path);
 	struct source_args a = {.path = shown,
@@ -103,8 +103,8 @@ static int stage(struct hdf5_source *s, const struct backing *b,
 		       : 0;
 }
 
-static int stage_once(struct hdf5_source *s, const struct backing *b,
-		      uint64_t member, uint32_t *file, struct error *err)
+static int inside_stage_once(struct hdf5_source *s, const struct backing *b,
+			     uint64_t member, uint32_t *file, struct error *err)
 {
 	cleanup_free char *path = NULL;
 	int r;
@@ -113,13 +113,13 @@ static int stage_once(struct hdf5_source *s, const struct backing *b,
 	if (*file != UINT32_MAX)
 		return 0;
 	path = s->around->path(s->around, member, false);
-	r = path ? stage(s, b, path, file, err) : -ENOMEM;
+	r = path ? inside_stage(s, b, path, file, err) : -ENOMEM;
 	return r < 0 ? r : hdf5_inside_keep(s, member, *file);
 }
 
 /* A member as a row.  -ENOENT: there is none. */
-static int try_path(struct hdf5_source *s, const char *path, uint32_t *file,
-		    struct error *err)
+static int inside_try_path(struct hdf5_source *s, const char *path,
+			   uint32_t *file, struct error *err)
 {
 	uint64_t member;
 	struct backing b;
@@ -133,13 +133,14 @@ static int try_path(struct hdf5_source *s, const char *path, uint32_t *file,
 		*file = handles_add_tagged(s->handles, b.file, b.pos, b.size,
 					   member);
 	else
-		return stage_once(s, &b, member, file, err);
+		return inside_stage_once(s, &b, member, file, err);
 	return *file == UINT32_MAX ? -ENOMEM : 0;
 }
 
 /* DIR/NAME, `dir` being `len` bytes. */
-static int try_beside(struct hdf5_source *s, const char *dir, size_t len,
-		      const char *name, uint32_t *file, struct error *err)
+static int inside_try_beside(struct hdf5_source *s, const char *dir, size_t len,
+			     const char *name, uint32_t *file,
+			     struct error *err)
 {
 	cleanup_free char *path = NULL;
 
@@ -147,10 +148,10 @@ static int try_beside(struct hdf5_source *s, const char *dir, size_t len,
 		path = NULL;
 		return -ENOMEM;
 	}
-	return try_path(s, path, file, err);
+	return inside_try_path(s, path, file, err);
 }
 
-static const char *last_components(const char *name, unsigned n)
+static const char *inside_last_components(const char *name, unsigned n)
 {
 	const char *at = name + strlen(name);
 
@@ -167,24 +168,26 @@ static size_t directory_length(const char *path)
 }
 
 /* Beside the member at `path`. */
-static int try_name(struct hdf5_source *s, const char *path, const char *name,
-		    uint32_t *file, struct error *err)
+static int inside_try_name(struct hdf5_source *s, const char *path,
+			   const char *name, uint32_t *file, struct error *err)
 {
 	size_t len = directory_length(path);
 	int r;
 
 	if (name[0] != '/')
-		return try_beside(s, path, len, name, file, err);
-	r = try_beside(s, path, len, last_components(name, 2), file, err);
-	return r == -ENOENT ? try_beside(s, path, len, last_components(name, 1),
-					 file, err)
+		return inside_try_beside(s, path, len, name, file, err);
+	r = inside_try_beside(s, path, len, inside_last_components(name, 2),
+			      file, err);
+	return r == -ENOENT ? inside_try_beside(s, path, len,
+						inside_last_components(name, 1),
+						file, err)
 			    : r;
 }
 
 /* What says of a member that it is not there: below the archive's file, where the
  * system finds nothing either. */
-static uint32_t missing(struct hdf5_source *s, const char *dir, size_t len,
-			const char *name)
+static uint32_t inside_add_missing(struct hdf5_source *s, const char *dir,
+				   size_t len, const char *name)
 {
 	cleanup_free char *path = NULL;
 
@@ -197,8 +200,9 @@ static uint32_t missing(struct hdf5_source *s, const char *dir, size_t len,
 }
 
 /* As on disk: beside the member as it is named, then beside what a symlink leads to. */
-static int resolve_from(struct hdf5_source *s, uint64_t from, const char *name,
-			uint32_t *file, struct error *err)
+static int inside_resolve_from(struct hdf5_source *s, uint64_t from,
+			       const char *name, uint32_t *file,
+			       struct error *err)
 {
 	cleanup_free char *path = s->around->path(s->around, from, false);
 	cleanup_free char *real = s->around->path(s->around, from, true);
@@ -206,12 +210,12 @@ static int resolve_from(struct hdf5_source *s, uint64_t from, const char *name,
 
 	if (!path || !real)
 		return -ENOMEM;
-	r = try_name(s, path, name, file, err);
+	r = inside_try_name(s, path, name, file, err);
 	if (r == -ENOENT && strcmp(path, real) != 0)
-		r = try_name(s, real, name, file, err);
+		r = inside_try_name(s, real, name, file, err);
 	if (r != -ENOENT)
 		return r;
-	*file = missing(s, path, directory_length(path), name);
+	*file = inside_add_missing(s, path, directory_length(path), name);
 	return 1;
 }
 
@@ -223,15 +227,15 @@ int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 
 	if (!strncmp(name, FROM_ROOT, strlen(FROM_ROOT))) {
 		name += strlen(FROM_ROOT);
-		r = try_path(s, name, file, err);
+		r = inside_try_path(s, name, file, err);
 		if (r == -ENOENT) {
-			*file = missing(s, "", 0, name);
+			*file = inside_add_missing(s, "", 0, name);
 			r = 1;
 		}
 		return r;
 	}
 	/* (What prefix= found outside is no member: names in it are of the root.) */
-	if (!member_of(s, from, &member))
+	if (!inside_member_of(s, from, &member))
 		member = 0;
-	return resolve_from(s, member, name, file, err);
+	return inside_resolve_from(s, member, name, file, err);
 }

@@ -41,8 +41,8 @@ void hdf5_lost_overlay(uint32_t file, uint64_t pos, void *buf, size_t n)
 		hdf5_header_overlay(&header, pos, buf, n);
 }
 
-static herr_t look(hid_t object, const char *name, const H5A_info_t *info,
-		   void *ctx)
+static herr_t lost_visit_attribute(hid_t object, const char *name,
+				   const H5A_info_t *info, void *ctx)
 {
 	(void)object, (void)name, (void)info, (void)ctx;
 	return 0;
@@ -62,15 +62,15 @@ enum hdf5_rest hdf5_lost_rest(hid_t object, char *why, size_t n)
 
 	if (H5Aexists(object, nobody) < 0)
 		rest = HDF5_REST_ALL;
-	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, look,
-			     NULL) < 0)
+	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
+			     lost_visit_attribute, NULL) < 0)
 		rest = HDF5_REST_SOME;
 	if (rest != HDF5_REST_NONE)
 		hdf5_why(why, n);
 	return rest;
 }
 
-static bool decodes(struct search *s)
+static bool lost_decodes(struct search *s)
 {
 	s->rest = hdf5_lost_rest(s->o->object, s->why, sizeof s->why);
 	return s->rest == HDF5_REST_NONE;
@@ -79,7 +79,7 @@ static bool decodes(struct search *s)
 /* ---- the search ---------------------------------------------------------- */
 
 /* The file anew, for the library remembers what it has read. */
-static int reopen(struct search *s)
+static int lost_reopen(struct search *s)
 {
 	int r;
 
@@ -99,19 +99,19 @@ static int reopen(struct search *s)
 }
 
 /* 1: the library decodes attributes [from, to); 0: it does not. */
-static int attempt(struct search *s, size_t from, size_t to)
+static int lost_attempt(struct search *s, size_t from, size_t to)
 {
 	int r;
 
 	for (size_t i = 0; i < header.attributes.n; i++)
 		header.attributes.at[i].hidden = i < from || i >= to;
 	hdf5_header_hide(&header);
-	r = reopen(s);
-	return r < 0 ? r : decodes(s);
+	r = lost_reopen(s);
+	return r < 0 ? r : lost_decodes(s);
 }
 
-static int lose(struct search *s, const char *name, size_t number,
-		const char *why)
+static int lost_add(struct search *s, const char *name, size_t number,
+		    const char *why)
 {
 	char some[40];
 	json_t *key, *text;
@@ -124,10 +124,11 @@ static int lose(struct search *s, const char *name, size_t number,
 	r = json_object_set_new(s->lost, key ? json_string_value(key) : some,
 				text);
 	json_decref(key);
-	return r < 0 ? error_set(s->err, -ENOMEM, "out of memory") : 0;
+	return r < 0 ? error_no_memory(s->err, "the attributes of an object")
+		     : 0;
 }
 
-static int lose_one(struct search *s, size_t i)
+static int lost_add_attribute(struct search *s, size_t i)
 {
 	unsigned major = 0, minor = 0, release = 0;
 	char why[sizeof s->why + 80];
@@ -136,11 +137,11 @@ static int lose_one(struct search *s, size_t i)
 	snprintf(why, sizeof why,
 		 "libhdf5 %u.%u.%u cannot decode it (a newer one may): %s",
 		 major, minor, release, s->why);
-	return lose(s, header.attributes.at[i].name, i, why);
+	return lost_add(s, header.attributes.at[i].name, i, why);
 }
 
 /* Find the bad ones in [from, to); `bad` has a byte for each. */
-static int sift(struct search *s, size_t from, size_t to, char *bad)
+static int lost_sift(struct search *s, size_t from, size_t to, char *bad)
 {
 	size_t middle = from + (to - from) / 2;
 	int r;
@@ -149,31 +150,31 @@ static int sift(struct search *s, size_t from, size_t to, char *bad)
 		return 0;
 	if (++s->attempts > ATTEMPTS_MAX)
 		return error_set(s->err, -ENOTSUP, "too many are damaged");
-	r = attempt(s, from, to);
+	r = lost_attempt(s, from, to);
 	if (r)
 		return r < 0 ? r : 0;
 	if (to - from == 1) {
 		bad[from] = 1;
-		return lose_one(s, from);
+		return lost_add_attribute(s, from);
 	}
-	r = sift(s, from, middle, bad);
-	return r < 0 ? r : sift(s, middle, to, bad);
+	r = lost_sift(s, from, middle, bad);
+	return r < 0 ? r : lost_sift(s, middle, to, bad);
 }
 
 /* Open with all hidden that are bad.  1: the library decodes the others. */
-static int hide(struct search *s, const char *bad)
+static int lost_hide(struct search *s, const char *bad)
 {
 	int r;
 
 	for (size_t i = 0; i < header.attributes.n; i++)
 		header.attributes.at[i].hidden = bad[i];
 	hdf5_header_hide(&header);
-	r = reopen(s);
-	return r < 0 ? r : decodes(s);
+	r = lost_reopen(s);
+	return r < 0 ? r : lost_decodes(s);
 }
 
 /* Where the object's header is, and how numbers are stored there. */
-static int read_header(struct search *s)
+static int lost_read_header(struct search *s)
 {
 	hid_t fcpl = H5Fget_create_plist(s->o->file);
 	size_t addr = 0, len = 0;
@@ -193,27 +194,27 @@ static int read_header(struct search *s)
 				&header, s->err);
 }
 
-static int search_and_hide(struct search *s)
+static int lost_search(struct search *s)
 {
 	char *bad;
-	int r = read_header(s);
+	int r = lost_read_header(s);
 
 	if (r < 0)
 		return r;
 	bad = calloc(header.attributes.n + 1, 1);
 	if (!bad)
-		return error_set(s->err, -ENOMEM, "out of memory");
+		return error_no_memory(s->err, "the attributes of an object");
 	hiding = true;
-	r = sift(s, 0, header.attributes.n, bad);
+	r = lost_sift(s, 0, header.attributes.n, bad);
 	if (!r)
-		r = hide(s, bad);
+		r = lost_hide(s, bad);
 	free(bad);
 	return r;
 }
 
 /* ---- opening ------------------------------------------------------------- */
 
-static void stop_hiding(void)
+static void lost_stop_hiding(void)
 {
 	if (hiding || header.blocks.n)
 		hdf5_header_free(&header);
@@ -222,22 +223,23 @@ static void stop_hiding(void)
 
 /* Open it as it is: attributes that the library gets at before it fails are
  * listed. */
-static int give_up(struct search *s, struct error *err)
+static int lost_open_unhidden(struct search *s, struct error *err)
 {
 	char why[sizeof s->err->text];
 	int r;
 
 	snprintf(why, sizeof why, "%s", s->err->code ? s->err->text : s->why);
-	stop_hiding();
+	lost_stop_hiding();
 	hdf5_place_close(s->o);
 	r = hdf5_place_open(s->at, s->o, err);
 	if (r < 0)
 		return r;
 	json_object_clear(s->lost);
 	s->err = err;
-	r = lose(s,
-		 decodes(s) || s->rest == HDF5_REST_ALL ? "(all)" : "(others)",
-		 0, why);
+	r = lost_add(s,
+		     lost_decodes(s) || s->rest == HDF5_REST_ALL ? "(all)"
+								 : "(others)",
+		     0, why);
 	if (r < 0)
 		hdf5_place_close(s->o);
 	return r;
@@ -251,16 +253,16 @@ int hdf5_lost_open(const struct hdf5_place *at, struct hdf5_opened *o,
 	int r = hdf5_place_open(at, o, err);
 
 	*lost = (struct hdf5_lost){.rest = HDF5_REST_NONE};
-	if (r < 0 || decodes(&s))
+	if (r < 0 || lost_decodes(&s))
 		return r;
 	s.lost = json_object();
 	if (!s.lost) {
 		hdf5_place_close(o);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the attributes of an object");
 	}
-	r = search_and_hide(&s);
+	r = lost_search(&s);
 	if (r != 1)
-		r = give_up(&s, err);
+		r = lost_open_unhidden(&s, err);
 	if (r < 0) {
 		json_decref(s.lost);
 		return r;
@@ -272,6 +274,6 @@ int hdf5_lost_open(const struct hdf5_place *at, struct hdf5_opened *o,
 
 void hdf5_lost_close(struct hdf5_opened *o)
 {
-	stop_hiding();
+	lost_stop_hiding();
 	hdf5_place_close(o);
 }

@@ -19,7 +19,7 @@
  *
  * All of them become one row of the table of files (formats/hdf5/file/members_rows.c).
  */
-#include "formats/hdf5/file/members_private.h"
+#include "formats/hdf5/file/members.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +33,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "extent/file.h"
+#include "formats/hdf5/file/super.h"
 
 #define MEMBERS_MAX 65536u /* of a family */
 
@@ -45,30 +46,28 @@ void hdf5_members_free(struct hdf5_members *x)
 	*x = (struct hdf5_members){.name = NULL};
 }
 
-int hdf5_members_no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-size_t hdf5_members_base(const char *path)
+/* Where the last component of a path begins. */
+static size_t members_last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-int hdf5_members_push(struct hdf5_members *x, char *path, uint64_t address,
-		      uint64_t size, struct error *err)
+/* One more; takes the path (NULL: no memory). */
+static int members_push(struct hdf5_members *x, char *path, uint64_t address,
+			uint64_t size, struct error *err)
 {
 	struct hdf5_member m = {.path = path, .address = address, .size = size};
 
 	if (path && vec_push(&x->list, m))
 		return 0;
 	free(path);
-	return hdf5_members_no_memory(err);
+	return error_no_memory(err, "the members of an HDF5 file");
 }
 
-int hdf5_members_look(struct hdf5_members *x, struct error *err)
+/* Look at all of them on disk; the sentence names one that is not as it should be. */
+static int members_check_files(struct hdf5_members *x, struct error *err)
 {
 	for (size_t i = 0; i < x->list.n; i++) {
 		struct hdf5_member *m = &x->list.at[i];
@@ -111,7 +110,7 @@ struct pattern {
 	unsigned width;       /* digits at least */
 };
 
-static char *member_path(const struct pattern *p, unsigned long long i)
+static char *family_member_path(const struct pattern *p, unsigned long long i)
 {
 	char *out;
 
@@ -121,7 +120,7 @@ static char *member_path(const struct pattern *p, unsigned long long i)
 		       : out;
 }
 
-static char *pattern_text(const struct pattern *p)
+static char *family_pattern_text(const struct pattern *p)
 {
 	char digits[16] = "";
 	char *out;
@@ -137,7 +136,7 @@ static char *pattern_text(const struct pattern *p)
 /* "x_%d.h5", "x_%05d.h5": one conversion, in the last component. */
 static bool pattern_parse(const char *path, struct pattern *p)
 {
-	const char *at = strchr(path + hdf5_members_base(path), '%'), *end;
+	const char *at = strchr(path + members_last_component(path), '%'), *end;
 
 	if (!at)
 		return false;
@@ -151,9 +150,9 @@ static bool pattern_parse(const char *path, struct pattern *p)
 }
 
 /* The superblock of the first member, if it is one of a family. */
-static bool read_first(const struct pattern *p, struct hdf5_super *super)
+static bool family_read_first(const struct pattern *p, struct hdf5_super *super)
 {
-	cleanup_free char *path = member_path(p, 0);
+	cleanup_free char *path = family_member_path(p, 0);
 
 	return path && hdf5_super_read(path, super) &&
 	       !strcmp(super->driver, "NCSAfami") && super->data_size >= 8;
@@ -174,13 +173,12 @@ static int find_family(const struct pattern *p, const struct hdf5_super *super,
 				 p->path, (unsigned long long)size,
 				 (unsigned long long)super->eof);
 	for (uint64_t i = 0; i < n && !r; i++)
-		r = hdf5_members_push(out, member_path(p, i), i * size,
-				      min_u64(super->eof - i * size, size),
-				      err);
-	out->name = pattern_text(p);
+		r = members_push(out, family_member_path(p, i), i * size,
+				 min_u64(super->eof - i * size, size), err);
+	out->name = family_pattern_text(p);
 	if (!r && !out->name)
-		r = hdf5_members_no_memory(err);
-	return r ? r : hdf5_members_look(out, err);
+		r = error_no_memory(err, "the members of an HDF5 file");
+	return r ? r : members_check_files(out, err);
 }
 
 /* Is it the number of a member of a family whose other members are there, too? */
@@ -190,13 +188,13 @@ static bool fits_family(const struct pattern *p, uint64_t number,
 	cleanup_free char *second = NULL;
 	uint64_t size, n;
 
-	if (!read_first(p, super))
+	if (!family_read_first(p, super))
 		return false;
 	size = load_le64(super->data);
 	n = size ? div_up(super->eof, size) : 0;
 	if (number || n <= 1)
 		return number < max_u64(n, 1);
-	second = member_path(p, 1);
+	second = family_member_path(p, 1);
 	return second && access(second, F_OK) == 0;
 }
 
@@ -218,7 +216,7 @@ static bool try_digits(const char *path, size_t begin, size_t end,
 static bool guess_pattern(const char *path, struct pattern *p,
 			  struct hdf5_super *super)
 {
-	size_t end = strlen(path), first = hdf5_members_base(path), begin;
+	size_t end = strlen(path), first = members_last_component(path), begin;
 	bool found = false;
 
 	for (; end > first; end = begin) {
@@ -251,9 +249,190 @@ static bool guess_pattern(const char *path, struct pattern *p,
 	return found;
 }
 
+/* ---- the multi driver ---------------------------------------------------- */
+
+/* Superblock, B-trees, raw data, global heap, local heaps, object headers. */
+#define KINDS HDF5_MEMBER_KINDS
+static int members_compare_addresses(const void *a, const void *b)
+{
+	const struct hdf5_member *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* What "%s" stands for in the names of members, given that of one of them: the path up
+ * to there.  Malloc'ed; NULL: it is not that name. */
+static char *multi_stem(const char *path, const char *name)
+{
+	const char *at = strstr(name, "%s"), *end;
+	size_t before = members_last_component(path), n = strlen(path), after;
+
+	if (!at || strchr(at + 2, '%') ||
+	    memchr(name, '%', (size_t)(at - name)))
+		return NULL;
+	after = strlen(at + 2);
+	end = path + n - after;
+	if (n < before + (size_t)(at - name) + after || strcmp(end, at + 2) ||
+	    strncmp(path + before, name, (size_t)(at - name)))
+		return NULL;
+	return strndup(path + before + (at - name),
+		       n - after - before - (size_t)(at - name));
+}
+
+static char *multi_member_path(const char *path, const char *name,
+			       const char *stem)
+{
+	const char *at = strstr(name, "%s");
+	char *out;
+
+	return asprintf(&out, "%.*s%.*s%s%s", (int)members_last_component(path),
+			path, (int)(at - name), name, stem, at + 2) < 0
+		       ? NULL
+		       : out;
+}
+
+/* The members as the driver's data have them: numbers, then names. */
+struct table {
+	unsigned n;
+	unsigned of[KINDS]; /* which one each kind of bytes is in */
+	const char *name[KINDS];
+	uint64_t address[KINDS], size[KINDS];
+};
+
+static bool table_names(const struct hdf5_super *super, size_t at,
+			struct table *t)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		size_t n = strnlen((const char *)super->data + at,
+				   super->data_size - at);
+
+		if (n == super->data_size - at || !n)
+			return false;
+		t->name[i] = (const char *)super->data + at;
+		if (!strstr(t->name[i], "%s"))
+			return false;
+		at = min_u64(super->data_size, at + (n / 8 + 1) * 8);
+	}
+	return true;
+}
+
+static bool table_parse(const struct hdf5_super *super, struct table *t)
+{
+	/* Of a member, by the kind that it is named after. */
+	unsigned number[KINDS + 1];
+	const unsigned char *map = super->data;
+	size_t at = 8;
+
+	*t = (struct table){.n = 0};
+	memset(number, 0xff, sizeof number);
+	if (super->data_size < 8)
+		return false;
+	for (unsigned i = 0; i < KINDS; i++) {
+		unsigned kind = map[i] ? map[i] : i + 1;
+
+		if (kind > KINDS)
+			return false;
+		if (number[kind] > KINDS) {
+			if (super->data_size - at < 16)
+				return false;
+			number[kind] = t->n;
+			t->address[t->n] = load_le64(super->data + at);
+			t->size[t->n++] = load_le64(super->data + at + 8);
+			at += 16;
+		}
+		t->of[i] = number[kind];
+	}
+	return table_names(super, at, t);
+}
+
+/* "/d/x-m.h5 + x-r.h5" */
+static char *multi_row_name(const struct hdf5_members *x)
+{
+	char *out = strdup(x->list.at[0].path);
+
+	for (size_t i = 1; out && i < x->list.n; i++) {
+		cleanup_free char *before = out;
+		const char *path = x->list.at[i].path;
+
+		if (asprintf(&out, "%s + %s", before,
+			     path + members_last_component(path)) < 0)
+			out = NULL;
+	}
+	return out;
+}
+
+/* All of the multi driver's files, by the name and the superblock of one.  -EBADMSG,
+ * -ENODATA, -ENOMEM. */
+static int find_multi(const char *path, const struct hdf5_super *super,
+		      struct hdf5_members *out, struct error *err)
+{
+	cleanup_free char *stem = NULL;
+	struct table t;
+	int r = 0;
+
+	if (!table_parse(super, &t))
+		return error_set(err, -EBADMSG,
+				 "%s: its superblock is damaged: the members "
+				 "of the multi driver cannot be told",
+				 path);
+	out->driver = t.n == 2 ? "split" : "multi";
+	for (unsigned i = 0; i < t.n && !stem; i++)
+		stem = multi_stem(path, t.name[i]);
+	if (!stem)
+		return error_set(err, -EBADMSG,
+				 "%s has been renamed: the HDF5 driver '%s' "
+				 "named it after \"%s\", and its other files "
+				 "are only found by such names",
+				 path, out->driver, t.name[0]);
+	for (unsigned i = 0; i < t.n && !r; i++)
+		r = members_push(out, multi_member_path(path, t.name[i], stem),
+				 t.address[i],
+				 t.size[i] == UINT64_MAX ? 0 : t.size[i], err);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < KINDS; i++)
+		out->kind[i] = t.address[t.of[i]];
+	qsort(out->list.at, out->list.n, sizeof *out->list.at,
+	      members_compare_addresses);
+	out->name = multi_row_name(out);
+	if (!out->name)
+		return error_no_memory(err, "the members of an HDF5 file");
+	return members_check_files(out, err);
+}
+
+/* The member with the superblock beside one of another kind: "x-m.h5" for "x-r.h5", by
+ * the driver's own names for them (malloc'ed); NULL: there is none. */
+static char *multi_first_member(const char *path, struct hdf5_super *super)
+{
+	static const char *const ends[] = {"-m.h5", "-s.h5", ".meta"};
+	static const char *const others[] = {"-r.h5", "-b.h5", "-g.h5",
+					     "-l.h5", "-o.h5", ".raw"};
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		size_t len = strlen(others[i]);
+
+		if (n <= len || strcmp(path + n - len, others[i]))
+			continue;
+		for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+			char *first;
+
+			if (asprintf(&first, "%.*s%s", (int)(n - len), path,
+				     ends[k]) < 0)
+				return NULL;
+			if (hdf5_super_read(first, super) &&
+			    !strcmp(super->driver, "NCSAmult"))
+				return first;
+			free(first);
+		}
+	}
+	return NULL;
+}
+
 /* ---- which it is --------------------------------------------------------- */
 
-static int find(const char *path, struct hdf5_members *out, struct error *err)
+static int members_find_any(const char *path, struct hdf5_members *out,
+			    struct error *err)
 {
 	cleanup_free struct hdf5_super *super = malloc(sizeof *super);
 	cleanup_free char *first = NULL;
@@ -261,19 +440,19 @@ static int find(const char *path, struct hdf5_members *out, struct error *err)
 	bool is_file = access(path, F_OK) == 0;
 
 	if (!super)
-		return hdf5_members_no_memory(err);
+		return error_no_memory(err, "the members of an HDF5 file");
 	if (!is_file)
-		return pattern_parse(path, &p) && read_first(&p, super)
+		return pattern_parse(path, &p) && family_read_first(&p, super)
 			       ? find_family(&p, super, out, err)
 			       : 1;
 	if (hdf5_super_read(path, super) && !super->driver[0])
 		return 1;
 	if (!strcmp(super->driver, "NCSAmult"))
-		return hdf5_members_multi(path, super, out, err);
+		return find_multi(path, super, out, err);
 	if (guess_pattern(path, &p, super))
 		return find_family(&p, super, out, err);
-	first = hdf5_members_beside(path, super);
-	return first ? hdf5_members_multi(first, super, out, err) : 1;
+	first = multi_first_member(path, super);
+	return first ? find_multi(first, super, out, err) : 1;
 }
 
 int hdf5_members_find(const char *path, struct hdf5_members *out,
@@ -282,7 +461,7 @@ int hdf5_members_find(const char *path, struct hdf5_members *out,
 	int r;
 
 	*out = (struct hdf5_members){.name = NULL};
-	r = find(path, out, err);
+	r = members_find_any(path, out, err);
 	if (r != 0)
 		hdf5_members_free(out);
 	return r;
@@ -308,9 +487,9 @@ int hdf5_members_first(const char *path, char **out)
 	if (!super)
 		return -ENOMEM;
 	if (access(path, F_OK) == 0 || !pattern_parse(path, &p) ||
-	    !read_first(&p, super))
+	    !family_read_first(&p, super))
 		return 1;
-	*out = member_path(&p, 0);
+	*out = family_member_path(&p, 0);
 	return *out ? 0 : -ENOMEM;
 }
 

@@ -123,7 +123,7 @@ int hdf5_members_add(const struct hdf5_members *x, struct handles *h,
 		calloc(x->list.n, sizeof *piece);
 
 	if (!piece || !name)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the members of an HDF5 file");
 	for (size_t i = 0; i < x->list.n; i++) {
 		const struct hdf5_member *m = &x->list.at[i];
 
@@ -134,12 +134,13 @@ int hdf5_members_add(const struct hdf5_members *x, struct handles *h,
 			piece[i].size = max_u64(m->is, m->size);
 		piece[i].file = handles_add(h, m->path);
 		if (piece[i].file == UINT32_MAX)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err,
+					       "the members of an HDF5 file");
 		/* What says where data are was read from another one. */
 		handles_expect(h, piece[i].file, &m->st);
 	}
 	*file = handles_add_joined(h, name, piece, (unsigned)x->list.n);
 	if (*file == UINT32_MAX || (wide && note_wide(x, h, *file) < 0))
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the members of an HDF5 file");
 	return 0;
 }

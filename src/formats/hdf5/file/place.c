@@ -23,7 +23,7 @@ void hdf5_place_close(struct hdf5_opened *o)
 }
 
 /* Does every link on the way exist?  (What cannot be told counts as there.) */
-static bool exists(hid_t file, const char *object)
+static bool place_exists(hid_t file, const char *object)
 {
 	char *path = strdup(object);
 	bool is = true;
@@ -62,7 +62,7 @@ int hdf5_place_open(const struct hdf5_place *at, struct hdf5_opened *o,
 	if (o->object >= 0)
 		return 0;
 	hdf5_why(why, sizeof why);
-	if (exists(o->file, at->object))
+	if (place_exists(o->file, at->object))
 		r = error_set(err, -EIO, "it cannot be opened: %s", why);
 	else
 		r = error_set(err, -ENOENT, "there is no such object");

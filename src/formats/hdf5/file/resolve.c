@@ -29,7 +29,7 @@ struct search {
 	bool inside;         /* the name is one of a member of an archive */
 };
 
-static char *directory_of(const char *path)
+static char *resolve_directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -146,11 +146,12 @@ static char *real_directory(const struct hdf5_source *s, uint32_t from,
 
 	if (from == s->file)
 		return s->real_dir ? strdup(s->real_dir) : NULL;
-	return realpath(path, real) && strcmp(real, path) ? directory_of(real)
-							  : NULL;
+	return realpath(path, real) && strcmp(real, path)
+		       ? resolve_directory_of(real)
+		       : NULL;
 }
 
-static const char *last_components(const char *name, unsigned n)
+static const char *resolve_last_components(const char *name, unsigned n)
 {
 	const char *at = name + strlen(name);
 
@@ -165,10 +166,10 @@ static int resolve_on_disk(struct hdf5_source *s, uint32_t from,
 {
 	const char *path = handles_path(s->handles, from);
 	struct search x = {
-		.dir = directory_of(path),
+		.dir = resolve_directory_of(path),
 		.name = name,
-		.last = last_components(name, 1),
-		.last_two = last_components(name, 2),
+		.last = resolve_last_components(name, 1),
+		.last_two = resolve_last_components(name, 2),
 	};
 
 	x.real_dir = real_directory(s, from, path);
@@ -181,8 +182,9 @@ static int resolve_on_disk(struct hdf5_source *s, uint32_t from,
 	free(x.real_dir);
 	free(x.first);
 	free(x.found);
-	return *file == UINT32_MAX ? error_set(err, -ENOMEM, "out of memory")
-				   : 0;
+	return *file == UINT32_MAX
+		       ? error_no_memory(err, "the path of another file")
+		       : 0;
 }
 
 /* Beside the members of an archive only where prefix= says so. */
@@ -193,8 +195,8 @@ static int resolve_inside(struct hdf5_source *s, uint32_t from,
 		.dir = strdup(s->dir), /* "${ORIGIN}" is the archive's */
 		.inside = true,
 		.name = name,
-		.last = last_components(name, 1),
-		.last_two = last_components(name, 2),
+		.last = resolve_last_components(name, 1),
+		.last_two = resolve_last_components(name, 2),
 	};
 	int r = x.dir ? hdf5_inside_resolve(s, from, name, file, err) : -ENOMEM;
 
@@ -207,7 +209,8 @@ static int resolve_inside(struct hdf5_source *s, uint32_t from,
 	free(x.dir);
 	free(x.first);
 	free(x.found);
-	return r == -ENOMEM ? error_set(err, r, "out of memory") : r;
+	return r == -ENOMEM ? error_no_memory(err, "the path of another file")
+			    : r;
 }
 
 int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,

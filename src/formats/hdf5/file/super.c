@@ -30,7 +30,7 @@ static const unsigned char magic[8] = {0x89, 'H',  'D',  'F',
 				       '\r', '\n', 0x1a, '\n'};
 
 /* An address; UINT64_MAX where it is undefined, or beyond all there is. */
-static uint64_t address_at(const unsigned char *p, unsigned bytes)
+static uint64_t super_address(const unsigned char *p, unsigned bytes)
 {
 	uint64_t v = load_le(p, bytes);
 
@@ -38,8 +38,9 @@ static uint64_t address_at(const unsigned char *p, unsigned bytes)
 								: v;
 }
 
-static void take_driver(const unsigned char *name, const unsigned char *data,
-			size_t size, struct hdf5_super *out)
+static void super_set_driver(const unsigned char *name,
+			     const unsigned char *data, size_t size,
+			     struct hdf5_super *out)
 {
 	memcpy(out->driver, name, 8);
 	out->driver[8] = '\0';
@@ -48,18 +49,18 @@ static void take_driver(const unsigned char *name, const unsigned char *data,
 }
 
 /* A block of its own. */
-static void read_block(const unsigned char *p, size_t n, uint64_t at,
-		       struct hdf5_super *out)
+static void super_read_block(const unsigned char *p, size_t n, uint64_t at,
+			     struct hdf5_super *out)
 {
 	if (at >= n || n - at < 16 || p[at] != 0 ||
 	    load_le32(p + at + 4) > n - at - 16)
 		return;
-	take_driver(p + at + 8, p + at + 16, load_le32(p + at + 4), out);
+	super_set_driver(p + at + 8, p + at + 16, load_le32(p + at + 4), out);
 }
 
 /* The message that its own beginning tells in the first block of an object header. */
-static void read_message(const unsigned char *p, size_t n, uint64_t at,
-			 struct hdf5_super *out)
+static void super_read_message(const unsigned char *p, size_t n, uint64_t at,
+			       struct hdf5_super *out)
 {
 	static const char *const names[] = {"NCSAfami", "NCSAmult"};
 	const unsigned char *head, *found;
@@ -73,13 +74,14 @@ static void read_message(const unsigned char *p, size_t n, uint64_t at,
 		if (found && found > head && found[-1] == 0 &&
 		    n - (size_t)(found - head) >= 10 &&
 		    load_le(found + 8, 2) <= n - (size_t)(found - head) - 10)
-			take_driver(found, found + 10, load_le(found + 8, 2),
-				    out);
+			super_set_driver(found, found + 10,
+					 load_le(found + 8, 2), out);
 	}
 }
 
 /* Its first byte is p[0]; addresses count from there. */
-static bool parse_at(const unsigned char *p, size_t n, struct hdf5_super *out)
+static bool super_parse_at(const unsigned char *p, size_t n,
+			   struct hdf5_super *out)
 {
 	unsigned version, bytes, at;
 
@@ -92,11 +94,13 @@ static bool parse_at(const unsigned char *p, size_t n, struct hdf5_super *out)
 	if (bytes != 2 && bytes != 4 && bytes != 8)
 		return false;
 	at = version == 0 ? 24 : version == 1 ? 28 : 12;
-	out->eof = address_at(p + at + 2 * bytes, bytes);
+	out->eof = super_address(p + at + 2 * bytes, bytes);
 	if (version < 2)
-		read_block(p, n, address_at(p + at + 3 * bytes, bytes), out);
+		super_read_block(p, n, super_address(p + at + 3 * bytes, bytes),
+				 out);
 	else
-		read_message(p, n, address_at(p + at + bytes, bytes), out);
+		super_read_message(p, n, super_address(p + at + bytes, bytes),
+				   out);
 	return true;
 }
 
@@ -107,7 +111,7 @@ bool hdf5_super_parse(const unsigned char *head, size_t n,
 	out->data_size = 0;
 	for (size_t at = 0; at + sizeof magic <= n; at = at ? 2 * at : 512)
 		if (!memcmp(head + at, magic, sizeof magic))
-			return parse_at(head + at, n - at, out);
+			return super_parse_at(head + at, n - at, out);
 	return false;
 }
 

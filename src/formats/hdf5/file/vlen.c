@@ -74,7 +74,7 @@ static void *arena_alloc(struct arena *a, uint64_t n)
 	if (now.given) {
 		p = malloc(n);
 		if (!p)
-			error_set(&now.why, -ENOMEM, "out of memory");
+			error_no_memory(&now.why, "values of variable length");
 		a->used += n;
 		return p;
 	}
@@ -82,7 +82,7 @@ static void *arena_alloc(struct arena *a, uint64_t n)
 		room = n > ARENA_BLOCK / 4 ? (size_t)n : ARENA_BLOCK;
 		b = malloc(sizeof *b + room);
 		if (!b) {
-			error_set(&now.why, -ENOMEM, "out of memory");
+			error_no_memory(&now.why, "values of variable length");
 			return NULL;
 		}
 		b->next = a->first;
@@ -124,8 +124,8 @@ struct conversion {
 };
 
 /* `n` items at `data` as they are in memory. */
-static void *items(const struct conversion *c, const unsigned char *data,
-		   uint64_t n)
+static void *vlen_make_items(const struct conversion *c,
+			     const unsigned char *data, uint64_t n)
 {
 	cleanup_free unsigned char *work = NULL, *below = NULL;
 	uint64_t stored = n * c->from_size, room, served;
@@ -149,7 +149,7 @@ static void *items(const struct conversion *c, const unsigned char *data,
 	if (c->layered)
 		below = calloc(1, room);
 	if (!work || (c->layered && !below)) {
-		error_set(&now.why, -ENOMEM, "out of memory");
+		error_no_memory(&now.why, "values of variable length");
 		return NULL;
 	}
 	memcpy(work, data, stored);
@@ -164,7 +164,8 @@ static void *items(const struct conversion *c, const unsigned char *data,
 }
 
 /* Without an address there is no value. */
-static bool is_null(const struct conversion *c, const unsigned char *reference)
+static bool vlen_is_null(const struct conversion *c,
+			 const unsigned char *reference)
 {
 	bool null = true;
 
@@ -173,21 +174,21 @@ static bool is_null(const struct conversion *c, const unsigned char *reference)
 	return null;
 }
 
-static size_t length_of(const struct conversion *c,
-			const unsigned char *reference)
+static size_t vlen_length(const struct conversion *c,
+			  const unsigned char *reference)
 {
-	return is_null(c, reference) ? 0 : load_le32(reference);
+	return vlen_is_null(c, reference) ? 0 : load_le32(reference);
 }
 
-static int value(const struct conversion *c, const unsigned char *reference,
-		 void *out)
+static int vlen_read_value(const struct conversion *c,
+			   const unsigned char *reference, void *out)
 {
 	const unsigned char *data = NULL;
 	uint64_t n = 0;
 	hvl_t s = {0, NULL};
 
 	if (now.lengths && !c->text) {
-		s.len = length_of(c, reference);
+		s.len = vlen_length(c, reference);
 		memcpy(out, &s, sizeof s);
 		return 0;
 	}
@@ -199,9 +200,9 @@ static int value(const struct conversion *c, const unsigned char *reference,
 					  &data, &n, &now.why) < 0)
 		return now.why.code;
 	/* A text without characters is not the same as none. */
-	if (n > 0 || (c->text && now.heap && !is_null(c, reference))) {
+	if (n > 0 || (c->text && now.heap && !vlen_is_null(c, reference))) {
 		s.len = (size_t)n;
-		s.p = items(c, data, n);
+		s.p = vlen_make_items(c, data, n);
 		if (!s.p)
 			return now.why.code;
 	}
@@ -214,8 +215,8 @@ static int value(const struct conversion *c, const unsigned char *reference,
 
 /* From the side on which what is made does not overwrite what is still to be
  * read. */
-static int values(const struct conversion *c, size_t n, size_t stride,
-		  size_t from_size, unsigned char *buf)
+static int vlen_read_values(const struct conversion *c, size_t n, size_t stride,
+			    size_t from_size, unsigned char *buf)
 {
 	size_t to_size = c->text ? sizeof(char *) : sizeof(hvl_t);
 	size_t from = stride ? stride : from_size,
@@ -232,14 +233,14 @@ static int values(const struct conversion *c, size_t n, size_t stride,
 		size_t i = to > from ? n - 1 - k : k;
 
 		memcpy(reference, buf + i * from, from_size);
-		r = value(c, reference, buf + i * to);
+		r = vlen_read_value(c, reference, buf + i * to);
 	}
 	return r;
 }
 
 /* ---- what the library calls ---------------------------------------------- */
 
-static bool in_memory(hid_t type)
+static bool vlen_in_memory(hid_t type)
 {
 	hid_t copy = H5Tcopy(type); /* a copy always is */
 	bool is = copy >= 0 && H5Tequal(type, copy) > 0;
@@ -250,11 +251,12 @@ static bool in_memory(hid_t type)
 }
 
 /* Both text or both sequences, from a file to memory. */
-static bool is_ours(hid_t from, hid_t to)
+static bool vlen_is_ours(hid_t from, hid_t to)
 {
 	H5T_class_t class = H5Tget_class(from);
 
-	if (class != H5Tget_class(to) || in_memory(from) || !in_memory(to))
+	if (class != H5Tget_class(to) || vlen_in_memory(from) ||
+	    !vlen_in_memory(to))
 		return false;
 	if (class == H5T_STRING)
 		return H5Tis_variable_str(from) > 0 &&
@@ -292,9 +294,9 @@ static void conversion_close(struct conversion *c)
 		H5Tclose(c->to);
 }
 
-static herr_t convert(hid_t from, hid_t to, H5T_cdata_t *data, size_t n,
-		      size_t stride, size_t below_stride, void *buf,
-		      void *below, hid_t dxpl)
+static herr_t vlen_convert(hid_t from, hid_t to, H5T_cdata_t *data, size_t n,
+			   size_t stride, size_t below_stride, void *buf,
+			   void *below, hid_t dxpl)
 {
 	struct conversion c = {.from = -1, .to = -1, .dxpl = dxpl};
 	size_t size;
@@ -303,7 +305,7 @@ static herr_t convert(hid_t from, hid_t to, H5T_cdata_t *data, size_t n,
 	(void)below_stride, (void)below;
 	if (data->command == H5T_CONV_INIT) {
 		data->need_bkg = H5T_BKG_NO;
-		return is_ours(from, to) ? 0 : -1;
+		return vlen_is_ours(from, to) ? 0 : -1;
 	}
 	if (data->command != H5T_CONV_CONV)
 		return 0;
@@ -314,7 +316,7 @@ static herr_t convert(hid_t from, hid_t to, H5T_cdata_t *data, size_t n,
 			      "the type of a value of variable length cannot "
 			      "be read");
 	else
-		r = values(&c, n, stride, size, buf);
+		r = vlen_read_values(&c, n, stride, size, buf);
 	conversion_close(&c);
 	if (r < 0)
 		H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS,
@@ -325,9 +327,10 @@ static herr_t convert(hid_t from, hid_t to, H5T_cdata_t *data, size_t n,
 int hdf5_vlen_register(struct error *err)
 {
 	hid_t sequence = H5Tvlen_create(H5T_NATIVE_UCHAR);
-	herr_t ok = sequence < 0 ? -1
-				 : H5Tregister(H5T_PERS_SOFT, "tensorfs",
-					       sequence, sequence, convert);
+	herr_t ok = sequence < 0
+			    ? -1
+			    : H5Tregister(H5T_PERS_SOFT, "tensorfs", sequence,
+					  sequence, vlen_convert);
 
 	if (sequence >= 0)
 		H5Tclose(sequence);
@@ -337,8 +340,8 @@ int hdf5_vlen_register(struct error *err)
 
 /* ---- for whom ------------------------------------------------------------ */
 
-static int read_file(void *ctx, uint64_t pos, void *buf, size_t n,
-		     struct error *err)
+static int vlen_read_file(void *ctx, uint64_t pos, void *buf, size_t n,
+			  struct error *err)
 {
 	const struct hdf5_driver_info *info = ctx;
 
@@ -349,7 +352,7 @@ static int read_file(void *ctx, uint64_t pos, void *buf, size_t n,
 }
 
 /* What the superblock says. */
-static bool learn_file(hid_t object, struct hdf5_heap_file *f)
+static bool vlen_learn_file(hid_t object, struct hdf5_heap_file *f)
 {
 	hid_t file = H5Iget_file_id(object);
 	hid_t fcpl = file < 0 ? -1 : H5Fget_create_plist(file);
@@ -370,12 +373,12 @@ static bool learn_file(hid_t object, struct hdf5_heap_file *f)
 
 void hdf5_vlen_begin(hid_t object, uint64_t most)
 {
-	struct hdf5_heap_file f = {.read = read_file};
+	struct hdf5_heap_file f = {.read = vlen_read_file};
 
 	hdf5_vlen_end();
 	now.arena.most = most;
 	f.ctx = (void *)hdf5_driver_info(object);
-	if (!f.ctx || !learn_file(object, &f))
+	if (!f.ctx || !vlen_learn_file(object, &f))
 		return;
 	now.heap = hdf5_heap_new(&f);
 	now.address = f.address;
