@@ -2,10 +2,10 @@
 /* HDF5 compound types: structures of NumPy, complex numbers, or text. */
 
 /*
- * In the file a member of variable length is larger or smaller than in memory,
- * and H5Dget_type gives offsets in memory.  The library makes them by going
- * through the members by offset and moving each by what those before it grew,
- * so what they have in the file is found by going through them in the same way.
+ * In the file a member of variable length is larger or smaller than in memory, and
+ * H5Dget_type returns offsets in memory.  The library computes these by walking through
+ * the members by offset, and moving each by what those before it grew.  The offsets in
+ * the file are found by the same walk.
  */
 #include "formats/hdf5/type/type_private.h"
 
@@ -17,19 +17,19 @@
 #include "base/number.h"
 
 struct member {
-	char *name; /* the library's memory */
+	char *name; /* freed by H5free_memory */
 	int declared;
-	uint64_t offset;  /* in memory */
-	uint64_t in_file; /* offset there */
-	const char *kept; /* interned name and axes */
+	uint64_t offset;  /* in bytes, in memory */
+	uint64_t in_file; /* offset in bytes, in the file */
+	const char *kept; /* interned name; `dims` are its interned axes */
 	const uint64_t *dims;
 	struct element e;
 };
 struct members {
 	struct member *at;
 	int n;
-	bool binary;    /* all of them */
-	bool converted; /* one at least */
+	bool binary;    /* all members are */
+	bool converted; /* at least one member is */
 	bool laid_out;  /* offsets in the file are certain */
 };
 
@@ -60,7 +60,8 @@ static int compound_compare_offsets(const void *a, const void *b)
 	return x->declared - y->declared;
 }
 
-/* Offsets in the file; false when members overlap or stick out. */
+/* Compute the offsets in the file.  Return false if members overlap or are not inside
+ * of the element, or if the element is too large. */
 static bool compound_lay_out(struct members *all, struct element *e)
 {
 	uint64_t end = 0, in_file = 0;
@@ -73,7 +74,7 @@ static bool compound_lay_out(struct members *all, struct element *e)
 		if (m->offset < end || m->offset > e->in_memory ||
 		    m->e.in_memory > e->in_memory - m->offset)
 			return false;
-		in_file += m->offset - end; /* padding stays */
+		in_file += m->offset - end; /* padding is kept */
 		m->in_file = in_file;
 		in_file += m->e.in_file;
 		end = m->offset + m->e.in_memory;
@@ -87,7 +88,8 @@ static bool compound_lay_out(struct members *all, struct element *e)
 	return e->in_file <= UINT32_MAX / 2;
 }
 
-/* Names in one piece, so that a type of 65 535 members is kept as one. */
+/* Intern all names as one piece of memory, so that a type of 65 535 members is one
+ * entry of the table. */
 static int keep_names(struct type_reader *r, struct members *all)
 {
 	cleanup_free char *text = NULL;
@@ -121,7 +123,7 @@ static int keep_names(struct type_reader *r, struct members *all)
 	return kept ? 0 : -ENOMEM;
 }
 
-/* The fields of one of the two dtypes. */
+/* Set the fields of one of the two dtypes. */
 static int keep_fields(struct type_reader *r, const struct members *all,
 		       bool served, struct dtype *out)
 {
@@ -145,7 +147,7 @@ static int keep_fields(struct type_reader *r, const struct members *all,
 	return out->fields ? 0 : -ENOMEM;
 }
 
-/* What h5py writes for complex numbers: {r, i} of one float type. */
+/* Is it what h5py writes for complex numbers: {r, i} of one float type? */
 static bool compound_is_complex(const struct members *all,
 				const struct element *e)
 {
@@ -207,7 +209,7 @@ static int finish_structure(struct type_reader *r, struct members *all,
 	return rc < 0 ? rc : hdf5_type_say(r, e, "structure, converted");
 }
 
-/* Not sure where its members are: they come by the library. */
+/* The offsets in the file are not certain: let the library read the members. */
 static void hide_places(struct members *all)
 {
 	for (int i = 0; i < all->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NumPy's types as HDF5 has them, exactly as h5py makes them. */
+/* The HDF5 types of NumPy's types, exactly as h5py makes them. */
 #include "formats/hdf5/type/dtype.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NumPy's types as HDF5 has them, exactly as h5py makes them. */
+/* The HDF5 types of NumPy's types, exactly as h5py makes them. */
 #ifndef FORMATS_HDF5_TYPE_DTYPE_H
 #define FORMATS_HDF5_TYPE_DTYPE_H
 
@@ -10,14 +10,15 @@
 #include "tensor/dtype.h"
 
 /*
- * A new type for elements of `d`, which the caller closes.  bool is an enumeration over
- * int8, a complex number a compound of r and i, bytes (S) a string padded with NULs,
- * void (V) opaque: what h5py.h5t.py_create gives (h5py 3.7, h5t.pyx).  The library's
- * lock is held.  -ENOTSUP: a structure, text, ...; -ENOMEM.
+ * Make the type for elements of `d`, which the caller closes.  bool becomes an
+ * enumeration over int8, a complex number a compound of r and i, bytes (S) a string
+ * padded with NULs, void (V) opaque: what h5py.h5t.py_create returns (h5py 3.7, h5t.pyx).
+ * The library's lock must be held.  -ENOTSUP: `d` is a structure, text, ...; -ENOMEM.
  */
 int hdf5_type_of_dtype(const struct dtype *d, hid_t *type, struct error *err);
-/* The same for "float32", "<f4", "bool", ... (dtype_parse); *size: bytes of an element,
- * may be NULL. */
+/* Make the type for the dtype called `text`: "float32", "<f4", "bool", ...
+ * (dtype_parse).  *size (may be NULL) is set to the bytes of an element.  Errors of
+ * dtype_parse and hdf5_type_of_dtype. */
 int hdf5_type_of_numpy(const char *text, hid_t *type, size_t *size,
 		       struct error *err);
 

@@ -2,26 +2,26 @@
 /* May elements of one type stand where another is mapped? */
 
 /*
- * A virtual dataset and its source may differ in type; then a reader of libhdf5
- * gets what H5Tconvert makes of the source for the type in memory, and that of
- * h5py, what h5py's own converter makes of integers for enums.  We do the same
- * for numbers.  What they mean counts, not only how they look: bits that are a
- * float (bfloat16) are converted as the number that they are, and enums by
- * name.  Names are not kept here, so two enums have to be the same one;
- * between others, as between structures, it is an error.
+ * A virtual dataset and its source may differ in type.  Then a program that reads by
+ * libhdf5 gets what H5Tconvert makes of the source for the type in memory, and one that
+ * reads by h5py gets what h5py's own converter makes of integers for enums.  This code
+ * does the same for numbers.  Their meaning counts, and not only their form: bits that
+ * are a float (bfloat16) are converted as that number, and enums by name.  Names are not
+ * kept here, so two enums have to be equal; two different enums, and two different
+ * structures, are an error.
  */
 #include "formats/hdf5/type/type.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What a number that is served means. */
+/* The meaning of a served number. */
 enum meaning {
 	NUMBER,
-	FLOAT_BITS, /* a float that NumPy has not, shown as unsigned */
+	FLOAT_BITS, /* a float that NumPy lacks, served as unsigned */
 	BITFIELD,
 	ENUM,
-	BOOL, /* an enum, too */
+	BOOL, /* also an enum */
 	NO_NUMBER
 };
 
@@ -48,8 +48,8 @@ static bool match_same_text(const struct dtype *a, const struct dtype *b)
 	       (a->text && b->text && !strcmp(a->text, b->text));
 }
 
-/* A string in a file that is shorter keeps its characters; one of variable
- * length takes any. */
+/* A string of fixed length fits if it is not longer than the wanted one, and any
+ * string fits one of variable length. */
 static bool string_fits(const struct dtype *is, const struct dtype *wanted)
 {
 	return wanted->vlen || (!is->vlen && is->size <= wanted->size);
@@ -64,8 +64,8 @@ static bool match_is_same(const struct hdf5_type *is,
 	if (is->served.kind == wanted->served.kind) {
 		if (is->served.kind == DTYPE_STRING)
 			return string_fits(&is->served, &wanted->served);
-		/* A line is made of whatever there is; but for the fields of a
-		 * compound that have bytes of their own. */
+		/* Text is made of any value of the type.  Only a compound with fields
+		 * must have them at equal offsets (below). */
 		if (is->served.kind == DTYPE_TEXT && !wanted->served.nfields)
 			return match_same_text(&is->served, &wanted->served);
 	}
@@ -73,15 +73,16 @@ static bool match_is_same(const struct hdf5_type *is,
 	       dtype_equal(&is->stored, &wanted->stored);
 }
 
-/* Bits without a meaning are unsigned numbers, and the other way round, where
- * not one has to move. */
+/* May a bitfield stand for an unsigned number, or the other way round?  Only if no bit
+ * has to move. */
 static bool bits_are_number(const struct dtype *a, const struct dtype *b)
 {
 	return a->kind == DTYPE_UINT && b->kind == DTYPE_UINT &&
 	       a->size == b->size && !a->big_endian && !b->big_endian;
 }
 
-/* The same names for the same integers, which the library converts (3 bytes). */
+/* Do both enums have equal names for equal integers, of a size that the library has to
+ * convert (3 bytes)? */
 static bool same_odd_enum(const struct hdf5_type *a, const struct hdf5_type *b)
 {
 	return a->stored.kind == DTYPE_OTHER && b->stored.kind == DTYPE_OTHER &&
@@ -114,7 +115,7 @@ static bool number_converts(const struct hdf5_type *is,
 	}
 }
 
-/* Is it more than a recode can say? */
+/* Is it a conversion that a recode cannot do? */
 static bool needs_library(const struct dtype *is, const struct dtype *wanted)
 {
 	enum meaning a = meaning_of(is), b = meaning_of(wanted);
@@ -142,7 +143,7 @@ enum hdf5_match hdf5_type_match(const struct hdf5_type *is,
 	     (is->served.kind != DTYPE_COMPLEX ||
 	      wanted->served.kind != DTYPE_COMPLEX)))
 		return HDF5_DIFFERENT;
-	/* Without what points into the memory of this process. */
+	/* Leave out what points into the memory of this process. */
 	memset(stored, 0, sizeof *stored);
 	stored->kind = needs_library(&is->served, &wanted->served)
 			       ? DTYPE_OTHER

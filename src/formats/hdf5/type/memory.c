@@ -2,9 +2,8 @@
 /* The types that H5Dread converts to: elements as they are served. */
 
 /*
- * A dtype does not say all that the library wants to know (tags of opaque
- * bytes, padding of strings, which unsigned numbers are bits), so the stored
- * type is gone through beside it.
+ * A dtype lacks some of what the library needs (tags of opaque bytes, padding of strings,
+ * which unsigned numbers are bits), so the stored type is walked together with it.
  */
 #include "formats/hdf5/type/type_private.h"
 
@@ -71,7 +70,7 @@ static hid_t memory_integer(hid_t type, const struct dtype *d)
 
 	if (bits >= 0)
 		return bits;
-	/* The library does not convert it; it stays what it is. */
+	/* The library does not convert times, so their type stays. */
 	if (H5Tget_class(type) == H5T_TIME)
 		return with_order(type, d->big_endian);
 	if (H5Tget_class(type) == H5T_BITFIELD)
@@ -95,7 +94,8 @@ static hid_t memory_complex(const struct dtype *d)
 	return t;
 }
 
-/* Bytes as they are: size and class have to be the stored ones. */
+/* Return a copy of a type whose bytes are served unchanged: its size and class must be
+ * those of `d`. */
 static hid_t memory_same_bytes(hid_t type, const struct dtype *d,
 			       H5T_class_t class)
 {
@@ -104,7 +104,8 @@ static hid_t memory_same_bytes(hid_t type, const struct dtype *d,
 	return H5Tcopy(type);
 }
 
-/* Strings as NumPy has them; closes `string`. */
+/* Make `string` a string padded with NULs, as in NumPy.  Return it, or close it and
+ * return a negative number. */
 static hid_t memory_padded(hid_t string)
 {
 	if (string >= 0 && H5Tset_strpad(string, H5T_STR_NULLPAD) < 0) {
@@ -125,7 +126,7 @@ static bool memory_insert_field(hid_t to, hid_t type,
 	bool ok;
 
 	for (unsigned k = 0; k < f->rank; k++)
-		size *= f->dims[k]; /* was checked when the type was read */
+		size *= f->dims[k]; /* no overflow: checked when the type was read */
 	ok = t >= 0 && H5Tget_size(t) == size &&
 	     H5Tinsert(to, f->name, f->offset, t) >= 0;
 	if (t >= 0)
@@ -150,8 +151,8 @@ static hid_t memory_structure(hid_t type, const struct dtype *d)
 	return t;
 }
 
-/* Of a type that consists of others: the array or sequence of what `served`
- * says of those, or of a member of them. */
+/* Return the array or sequence type that has the shape of `type`, and elements (or
+ * only `member` of them) as `served` says. */
 static hid_t memory_container(hid_t type, const struct dtype *served,
 			      const char *member)
 {
@@ -212,8 +213,9 @@ static hid_t memory_type(hid_t type, const struct dtype *d)
 
 /* ---- members ------------------------------------------------------------- */
 
-/* The member that a path begins with; *rest: what follows, NULL when that is
- * all.  A name may hold a slash: then the longest that fits is meant. */
+/* Return the number of the member with whose name a path begins, or -1.  *rest is what
+ * follows, or NULL if nothing does.  A name may contain a slash: the longest name that
+ * fits is taken. */
 static int member_find(hid_t type, const char *path, const char **rest)
 {
 	int n = H5Tget_class(type) == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
@@ -237,7 +239,7 @@ static int member_find(hid_t type, const char *path, const char **rest)
 	return found;
 }
 
-/* What arrays consist of, their axes put behind those in `dims`. */
+/* Return the type of the elements of (nested) arrays; append their axes to `dims`. */
 static hid_t behind_arrays(hid_t type, unsigned *rank, uint64_t *dims)
 {
 	hid_t t = H5Tcopy(type), of;
@@ -283,7 +285,7 @@ hid_t hdf5_type_member(hid_t type, const char *path, unsigned *rank,
 	return member_behind(type, path, rank, dims);
 }
 
-/* A compound with nothing but member i, which is of type `t`. */
+/* Return a compound with only member i of `type`, as type `t`. */
 static hid_t memory_wrap_member(hid_t type, int i, hid_t t)
 {
 	char *name = H5Tget_member_name(type, (unsigned)i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HDF5 integers, bitfields, floats and enums: which number of NumPy they are. */
+/* HDF5 integers, bitfields, floats and enums: as which NumPy numbers they are served. */
 #include "formats/hdf5/type/type_private.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-#define ENUM_NAMES_MAX 200 /* that are listed */
+#define ENUM_NAMES_MAX 200 /* names that are listed */
 
 bool hdf5_type_is_sound(hid_t type)
 {
@@ -19,7 +19,7 @@ bool hdf5_type_is_sound(hid_t type)
 	size_t spos, epos, esize, mpos, msize;
 	int offset = H5Tget_offset(type);
 
-	/* All below 2^32, as the file has them. */
+	/* In a file these numbers are below 2^32, so sums do not overflow. */
 	if (precision == 0 || offset < 0 || (size_t)offset + precision > bits)
 		return false;
 	if (H5Tget_class(type) != H5T_FLOAT)
@@ -45,7 +45,7 @@ static bool number_byte_order(hid_t type, bool *big)
 	       H5Tget_size(type) == 1;
 }
 
-/* Served as stored, but for the order of bytes. */
+/* The number is served as it is stored, except for its byte order. */
 static void number_set_stored(const struct type_reader *r, struct element *e,
 			      enum dtype_kind kind, size_t size, bool big)
 {
@@ -56,7 +56,7 @@ static void number_set_stored(const struct type_reader *r, struct element *e,
 	e->served.big_endian = big && r->source_order;
 }
 
-/* The library converts it to a number of `size` bytes. */
+/* The library converts the number to one of `size` bytes. */
 static void number_set_converted(struct element *e, enum dtype_kind kind,
 				 size_t size)
 {
@@ -93,7 +93,7 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 			 bits, name);
 		return hdf5_type_refuse(r, e, why);
 	}
-	/* As wide as it is stored: so h5py reads it. */
+	/* Not narrower than it is stored, as in h5py. */
 	while (to < 8 && (to < size || to * 8 < bits))
 		to *= 2;
 	number_set_converted(e, kind, to);
@@ -103,10 +103,10 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 /* ---- time ----------------------------------------------------------------- */
 
 /*
- * HDF5's class for time is a number of which the library knows no more than its size;
- * it does not convert it, either.  H5T_UNIX_D32 and _D64 are named after Unix's
- * time_t.  PyTables (typeconv.c) writes Time32 so; its Time64 is seconds in the upper
- * and microseconds in the lower half.  So it is shown as the integer that is stored.
+ * A number of HDF5's class for time has a size; the library knows nothing else of it, and
+ * does not convert it.  H5T_UNIX_D32 and _D64 are named after Unix's time_t.  PyTables
+ * (typeconv.c) writes its Time32 as such a number; its Time64 has seconds in the upper
+ * and microseconds in the lower half.  So the stored integer is shown.
  */
 int hdf5_type_read_time(struct type_reader *r, hid_t type, struct element *e)
 {
@@ -148,7 +148,7 @@ static const struct float_format float_formats[] = {
 	{"longdouble", 16, 128, 127, 112, 15, 112, 16383, H5T_NORM_IMPLIED},
 #endif
 };
-/* NumPy has none of these. */
+/* Floats that NumPy lacks. */
 static const struct float_format bit_formats[] = {
 	{"bfloat16", 2, 16, 15, 7, 8, 7, 127, H5T_NORM_IMPLIED},
 	{"float8 E4M3", 1, 8, 7, 3, 4, 3, 7, H5T_NORM_IMPLIED},
@@ -173,7 +173,7 @@ float_find(hid_t type, const struct float_format *f, size_t n)
 	return NULL;
 }
 
-/* (The library wants the fields before the size shrinks.) */
+/* The library requires that the fields are set before the size shrinks. */
 hid_t hdf5_type_of_bits(const char *text, bool big)
 {
 	const struct float_format *f = bit_formats;
@@ -197,7 +197,8 @@ hid_t hdf5_type_of_bits(const char *text, bool big)
 	return t;
 }
 
-/* Floats without a NumPy type, which are shown as bits: their name, or NULL. */
+/* Return the name of a float that NumPy lacks and that is shown as bits; NULL for all
+ * others. */
 static const char *bits_name(hid_t type)
 {
 	const struct float_format *f =
@@ -209,7 +210,7 @@ static const char *bits_name(hid_t type)
 	return f ? f->name : NULL;
 }
 
-/* Bits behind the leading one, which some formats store. */
+/* The bits of a mantissa behind the leading one, which some formats store. */
 static size_t fraction_bits(size_t msize, H5T_norm_t norm)
 {
 	return norm == H5T_NORM_IMPLIED ? msize : msize - 1;
@@ -252,7 +253,8 @@ size_t hdf5_type_float_room(hid_t type)
 	return 0;
 }
 
-/* No type of this machine holds it, or the library cannot convert it. */
+/* Refuse a float that no NumPy type of this machine holds, or that the library cannot
+ * convert. */
 static int refuse_float(struct type_reader *r, hid_t type, struct element *e)
 {
 	size_t spos, epos, esize, mpos, msize;
@@ -311,7 +313,6 @@ static bool enum_member_is(hid_t type, const char *name, signed char value)
 	       v == value;
 }
 
-/* What h5py writes for bool: an enum FALSE = 0, TRUE = 1 of one byte. */
 bool hdf5_type_is_bool(hid_t type)
 {
 	return H5Tget_size(type) == 1 && H5Tget_nmembers(type) == 2 &&
@@ -319,7 +320,7 @@ bool hdf5_type_is_bool(hid_t type)
 	       enum_member_is(type, "TRUE", 1);
 }
 
-/* A name, and what it stands for. */
+/* A name of an enum, and its value. */
 struct name {
 	unsigned member;
 	bool known, sign;
@@ -342,7 +343,7 @@ static void enum_read_name(hid_t type, hid_t base, unsigned i, struct name *n)
 			   1, &n->v, NULL, H5P_DEFAULT) >= 0;
 }
 
-/* The library reorders members when it feels like it. */
+/* Order names by value, because the library may reorder them. */
 static int enum_compare_values(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
@@ -366,7 +367,8 @@ static void enum_print_name(FILE *f, hid_t type, const struct name *n)
 		H5free_memory(name);
 }
 
-/* Names by value; *shown (if there are more) is where they should be cut. */
+/* Print all names, sorted by value.  If they are too many, *shown is the length at
+ * which the text should be cut. */
 static void enum_print_names(FILE *f, hid_t type, hid_t base, size_t n,
 			     struct name *names, const size_t *len,
 			     size_t *shown)
@@ -383,7 +385,8 @@ static void enum_print_names(FILE *f, hid_t type, hid_t base, size_t n,
 	}
 }
 
-/* FNV-1a: enums with equal words are equal, also in names that are not shown. */
+/* Return the FNV-1a hash of a text.  With that of the names that are not shown, enums
+ * are equal if their texts are. */
 static uint64_t hash_text(const char *s, size_t n)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);

@@ -2,13 +2,13 @@
 /* HDF5 element types: which NumPy type has the same bytes. */
 
 /*
- * A type of which NumPy has the very same is served from the stored bytes.
- * Another number is served as the next larger one that NumPy has; the library
- * converts it.  What is no array of numbers is text, or sequences.
+ * A type that NumPy has as well is served from the stored bytes.  Any other number is
+ * served as the next larger one that NumPy has; the library converts it.  Types that are
+ * not arrays of numbers are served as text or as sequences.
  *
- * H5Dget_type gives the type as it is in memory.  There, text of variable
- * length is a pointer; in the file it is a reference to a heap: a length (4
- * bytes), an address, an index (4 bytes).  So sizes are counted twice.
+ * H5Dget_type returns the type as it is in memory.  There, text of variable length is a
+ * pointer; in the file it is a reference to a heap: a length (4 bytes), an address, an
+ * index (4 bytes).  So two sizes are counted for each type.
  */
 #include "formats/hdf5/type/type_private.h"
 
@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 
-#define DEPTH_MAX 32 /* types in types */
+#define DEPTH_MAX 32 /* types nested in types */
 
 /* ---- words --------------------------------------------------------------- */
 
@@ -136,7 +136,7 @@ static int read_super(struct type_reader *r, hid_t type, struct element *out)
 	return rc;
 }
 
-/* Its axes come before those of what it consists of. */
+/* Read an array type.  Its axes come before those of its elements. */
 static int read_array(struct type_reader *r, hid_t type, struct element *e)
 {
 	hsize_t dims[RANK_MAX];
@@ -267,7 +267,7 @@ int hdf5_type_read_element(struct type_reader *r, hid_t type, struct element *e)
 	return rc;
 }
 
-/* Bytes of an address in the dataset's file. */
+/* Find out how many bytes an address has in the dataset's file. */
 static void learn_address(struct type_reader *r, hid_t dset)
 {
 	hid_t file = H5Iget_file_id(dset), fcpl = H5I_INVALID_HID;
