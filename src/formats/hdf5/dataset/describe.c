@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a dataset says of itself: shape, type, filters, where its bytes are. */
+/* Reads what a file says about a dataset: shape, type, filters, where its bytes are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static int describe_shape(hid_t dset, struct hdf5_description *d,
 	return 0;
 }
 
-/* Array types add their axes. */
+/* Add the axes of an array type behind those of the dataset. */
 static int add_axes(struct hdf5_description *d, const struct hdf5_type *type,
 		    struct error *err)
 {
@@ -134,9 +134,10 @@ static int read_fill(hid_t dcpl, hid_t file_type, const struct hdf5_type *is,
 #define FILTER_PARAMETERS_MAX 65535u
 
 /*
- * A filter that we cannot undo, but the library can: with what it has loaded, or
- * finds among its plugins.  One with more parameters than our decoders take (n-bit
- * for a structure of 5 members has 36) is the library's, too.
+ * Add filter `i` to the pipeline.  If our code cannot undo it but the library can, with a
+ * filter that it has loaded or finds among its plugins, d->by_library is set.  A filter
+ * with more parameters than our decoders take (n-bit for a structure of 5 members has 36)
+ * is left to the library, too.
  */
 static int add_filter(hid_t dcpl, unsigned i, uint32_t elem,
 		      struct hdf5_description *d, struct error *err)
@@ -226,7 +227,8 @@ static int read_contiguous(hid_t dset, hid_t dcpl, struct hdf5_description *d,
 	if (n == 0) {
 		d->pos = H5Dget_offset(dset);
 		d->stored_bytes = H5Dget_storage_size(dset);
-		/* (A user block is added to an address that there is not.) */
+		/* The library adds the user block even to an undefined address, so the
+		 * storage size decides, too. */
 		if (d->pos == HADDR_UNDEF || d->stored_bytes == 0)
 			d->storage = HDF5_UNALLOCATED;
 		else

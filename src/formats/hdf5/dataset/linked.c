@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A dataset whose path leads through links into other files. */
 /*
- * Browsing resolves such links once and keeps where they end.  The sources of a
- * virtual dataset come with paths as they were written, though, and in masters
- * of beamlines these are external links to the files of the detector.  A part
- * has one file, whose descriptor its chunks are read with; so a dataset behind
- * a link describes itself as a virtual one, mapped as a whole from where the
- * links end, all hops at once.  Who asks then opens that file by itself.
+ * The walk through the groups resolves such links once and keeps where they end.  But the
+ * sources of a virtual dataset have paths as they were written, and in master files of
+ * beamlines these lead through external links to the files of the detector.  The chunks
+ * of a part are read from one file.  So a dataset behind links is described as a virtual
+ * dataset that maps all of the dataset at the end of the links, over all hops at once.
+ * The caller then opens that file by itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "formats/hdf5/file/find.h"
 #include "formats/hdf5/file/resolve.h"
 
-/* A name as mappings have it: '%' is "%%". */
+/* Return a name as mappings have it: "%%" in place of '%' (malloc'ed). */
 static char *escaped(const char *s)
 {
 	char *out = malloc(2 * strlen(s) + 1), *p = out;
@@ -34,8 +34,8 @@ static char *escaped(const char *s)
 	return out;
 }
 
-/* The axis that sources of a virtual dataset leave open: -1: none, -2: several,
- * which one mapping cannot express. */
+/* Return the axis that the mappings of a virtual dataset leave unlimited; -1 if there
+ * is none, -2 if there are several, which one mapping cannot express. */
 static int open_axis(const struct hdf5_description *d)
 {
 	unsigned n = d->own_rank;
@@ -69,7 +69,8 @@ static uint64_t *slab_of(const struct hdf5_description *d, int open)
 	return out;
 }
 
-/* In place of `d`, the description of what is at `to`: one mapping of it all. */
+/* Replace `d`, the description of the dataset at `to`, by one with a single mapping of
+ * all of that dataset. */
 static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 		   struct error *err)
 {
@@ -88,7 +89,7 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 
 	if (!m)
 		return error_no_memory(err, "the description of a dataset");
-	/* What is converted is so where it is read. */
+	/* The reader of the source converts its elements. */
 	if (all.match == HDF5_CONVERTIBLE)
 		all.match = HDF5_SAME;
 	memcpy(all.shape, d->shape, sizeof all.shape);
@@ -112,7 +113,7 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 			  : 0;
 }
 
-/* Lock held; `file` is open. */
+/* Do hdf5_describe_linked.  The lock must be held; `file` is open. */
 static int describe_end(const struct hdf5_place *at, hid_t file,
 			const struct hdf5_type *wanted,
 			struct hdf5_description *out, struct error *err)
@@ -136,7 +137,7 @@ static int describe_end(const struct hdf5_place *at, hid_t file,
 		hdf5_description_free(out);
 	H5Oclose(id);
 	if (end >= 0 && end != file)
-		H5Fclose(end); /* that of the walk */
+		H5Fclose(end); /* the reference of hdf5_find_object */
 	if (end >= 0)
 		H5Fclose(end);
 	return r;

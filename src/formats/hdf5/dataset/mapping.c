@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mappings of a virtual dataset, as its file has them. */
 /*
- * The library is asked for names and selections only.  It never reads through a
- * mapping: it turns whatever goes wrong with a source into fill values.
+ * The library is only asked for names and selections.  It is never made to read through a
+ * mapping, because it turns all errors of a source into fill values.
  *
- * For H5S_ALL selections it gives a source space of rank 0, for hyperslabs one
- * whose extent is just the selection's bound: what a source looks like is known
- * when it is opened.
+ * For H5S_ALL selections it returns a source space of rank 0, for hyperslabs one whose
+ * extent is just the selection's bound.  So the shape of a source is only known when the
+ * source is opened.
  */
 #include "formats/hdf5/dataset/mapping.h"
 
@@ -16,7 +16,7 @@
 
 _Static_assert(sizeof(hsize_t) == sizeof(uint64_t), "hsize_t is 64 bits");
 
-#define NAME_BYTES 65536 /* of a file or a dataset in it */
+#define NAME_BYTES 65536 /* most bytes of the name of a file or a dataset */
 
 static int mapping_read_name(hid_t dcpl, size_t i,
 			     ssize_t (*get)(hid_t, size_t, char *, size_t),
@@ -35,7 +35,8 @@ static int mapping_read_name(hid_t dcpl, size_t i,
 	return error_set(err, -EIO, "the name of source %zu cannot be read", i);
 }
 
-/* Elements as one regular slab: 4 x rank numbers. */
+/* Return a selection as one regular slab (malloc'ed, 4 x *rank numbers), or NULL if it
+ * is not one. */
 static uint64_t *read_slab(hid_t space, unsigned *rank)
 {
 	hsize_t start[RANK_MAX], stride[RANK_MAX];

@@ -5,11 +5,13 @@
 
 #include "formats/hdf5/dataset/description.h"
 
-/* Fills in d->mapping; lock held.  -ENOTSUP: selections that are no regular
- * hyperslabs. */
+/* Read the mappings of a virtual dataset into d->mapping.  The library's lock must be
+ * held.  -ENOTSUP: a selection is not a regular hyperslab; -EIO, -ENOMEM.  The caller
+ * calls hdf5_description_free, also after an error. */
 int hdf5_mapping_read(hid_t dcpl, struct hdf5_description *d,
 		      struct error *err);
-/* The slab that is all of an array, malloc'ed: 4 x own_rank numbers. */
+/* Return the slab that selects all of a dataset (malloc'ed, 4 x own_rank numbers), or
+ * NULL if out of memory. */
 uint64_t *hdf5_mapping_whole(const struct hdf5_description *d);
 
 #endif
