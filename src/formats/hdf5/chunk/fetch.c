@@ -2,12 +2,11 @@
 /* Chunks whose elements libhdf5 converts, and those that only it can decode. */
 
 /*
- * H5Dread would do both.  But it takes a chunk that decodes to less than it should
- * for whole, and its n-bit and scale-offset filters read beyond a short one.  So
- * filters that we have are undone by us, and the library converts what comes of
- * it; it reads by itself where it alone has the filter, and what was never
- * written.  Values of text are read by H5Dread, too: of their chunks the length
- * is checked before.
+ * H5Dread could do both.  But it takes a chunk that decodes to less than its full size
+ * for complete, and its n-bit and scale-offset filters read beyond the end of a short
+ * one.  So our code undoes the filters that it has, and the library converts the result.
+ * H5Dread reads chunks with a filter that only the library has, and those that were never
+ * written.  It also reads values of text; the length of their chunks is checked before.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,14 +22,15 @@
 
 /* ---- by our decoders ----------------------------------------------------- */
 
-/* Can we decode its chunks? */
+/* Can our code decode the chunks of the dataset? */
 static bool is_decoded(const struct hdf5_description *d)
 {
 	return d->storage == HDF5_CHUNKED && hdf5_driver_ok() &&
 	       !d->by_library && !pipeline_missing(&d->pipeline, 0);
 }
 
-/* Decode the chunk at `origin` into out (malloc'ed); NULL: never written. */
+/* Decode the chunk whose first element is at `origin` into *out (malloc'ed, `size`
+ * bytes), or set *out to NULL if the chunk was never written. */
 static int fetch_decode_chunk(const struct hdf5_place *at, hid_t dset,
 			      const struct hdf5_description *d,
 			      const uint64_t *origin, uint64_t size, void **out,
@@ -62,7 +62,7 @@ static int fetch_decode_chunk(const struct hdf5_place *at, hid_t dset,
 	return r;
 }
 
-/* Elements of a chunk; 0: too many. */
+/* Return the number of elements of a chunk, or 0 if it overflows. */
 static uint64_t chunk_elements(const struct hdf5_description *d)
 {
 	uint64_t n = 1;
@@ -73,7 +73,8 @@ static uint64_t chunk_elements(const struct hdf5_description *d)
 	return n;
 }
 
-/* Bytes of a chunk, as stored but for filters; false: too many. */
+/* Set *bytes to the size of a chunk without filters, as stored.  Return false if it
+ * overflows. */
 static bool chunk_stored_bytes(const struct hdf5_description *d,
 			       uint64_t *bytes)
 {
@@ -85,7 +86,7 @@ static bool chunk_stored_bytes(const struct hdf5_description *d,
 	return n && !mul_overflows(n, d->type.stored.size, bytes);
 }
 
-/* Next box of chunks in C order; false behind the last one. */
+/* Go to the next chunk of box `b` in C order.  Return false behind the last one. */
 static bool fetch_next_chunk(const struct hdf5_description *d,
 			     const struct box *b, uint64_t *origin)
 {
@@ -135,7 +136,7 @@ static int fetch_convert(hid_t from, hid_t to, uint64_t n, const void *bytes,
 	return 0;
 }
 
-/* 1: H5Dread has to do it. */
+/* Read a chunk by our decoders, and convert it.  Return 1 if H5Dread has to read it. */
 static int fetch_decoded(const struct hdf5_place *at, hid_t dset,
 			 const struct hdf5_description *d, const struct grid *g,
 			 uint64_t chunk, const struct dtype *as,
@@ -148,7 +149,7 @@ static int fetch_decoded(const struct hdf5_place *at, hid_t dset,
 	cleanup_free void *bytes = NULL;
 	int r = 1;
 
-	/* What has parts of variable length differs in memory. */
+	/* Types with parts of variable length have another size in memory. */
 	if (to < 0 || !is_decoded(d) || !dtype_is_binary(&d->type.served) ||
 	    d->own_rank > g->rank ||
 	    memcmp(d->chunk, g->chunk, d->own_rank * sizeof *d->chunk) || !n ||
@@ -174,8 +175,8 @@ struct fetch {
 	hid_t type, file_space, mem_space;
 };
 
-/* Select one chunk in the dataset (without what overhangs), and the same box in
- * a memory of the chunk's shape. */
+/* Select one chunk in the dataset (cut off at the dataset's edge), and the same box in
+ * memory of the chunk's shape. */
 static bool select_chunk(const struct grid *g, uint64_t chunk, unsigned rank,
 			 struct fetch *f)
 {
@@ -197,7 +198,7 @@ static bool select_chunk(const struct grid *g, uint64_t chunk, unsigned rank,
 				   (const hsize_t *)count, NULL) >= 0;
 }
 
-/* The memory type of one element: what is stored, or `as`. */
+/* Return the memory type of one element: the stored type, or that for `as`. */
 static hid_t fetch_type(hid_t dset, const struct dtype *as, const char *member)
 {
 	hid_t stored = H5Dget_type(dset), out;
@@ -232,8 +233,8 @@ static bool fetch_elements(hid_t dset, const struct grid *g, uint64_t chunk,
 		       out) >= 0;
 }
 
-/* Of sequences only the lengths are wanted.  What comes of each looks as it does
- * in a file: the length, and whether there is one where its address would be. */
+/* Read only the lengths of sequences.  The result for each looks as in a file: its
+ * length and, in place of the address, whether it has items. */
 static bool fetch_lengths(hid_t dset, const struct grid *g, uint64_t chunk,
 			  const struct dtype *as, const char *member,
 			  unsigned char *out, size_t size, struct fetch *f)
@@ -254,7 +255,8 @@ static bool fetch_lengths(hid_t dset, const struct grid *g, uint64_t chunk,
 	return ok;
 }
 
-/* What its filters may make of a chunk; a checksum may be inside. */
+/* Return the most bytes that filters may make of a chunk; 64 bytes more leave room for
+ * a checksum. */
 static size_t filters_limit(const struct hdf5_description *d, size_t size)
 {
 	uint64_t bytes;

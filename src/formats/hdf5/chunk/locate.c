@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunks of a dataset: where they are. */
+/* Where the chunks of a dataset are stored: those asked for, or all of a sparse one. */
 /*
- * No HDF5 file stays open between calls: each opens, asks and closes under the
- * library's lock (about 0.2 ms).
+ * No HDF5 file stays open between calls: each call opens the file, asks and closes it
+ * under the library's lock (about 0.2 ms).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,12 +15,12 @@
 #include "formats/hdf5/file/index.h"
 
 /*
- * An old index (version 1 B-tree) has no checksum: a flipped key makes a chunk
- * look as if it had never been written, and the library would read fill values.
- * So a chunk that is not found must be missing from the library's count as
- * well.  `found` of `n` were; counting walks the index once a part.  In arrays it
- * goes through every place, a minute for 10^8: a reader does not wait for that,
- * as they have checksums.
+ * An old index (version 1 B-tree) has no checksum: a flipped bit in a key makes a chunk
+ * look as if it had never been written, and the library would read fill values.  So a
+ * chunk that is not found must be missing from the library's count as well.  `found` of
+ * `n` chunks were found.  Counting walks through the index; each part is counted once.
+ * In an array the library visits every place, which takes a minute for 10^8.  Arrays have
+ * checksums, so large ones are not counted.
  */
 #define COUNTED_MAX (UINT64_C(1) << 22)
 
@@ -70,7 +70,7 @@ static int locate_range(hid_t dset, const struct grid *g, uint64_t first,
 	for (uint32_t i = 0; i < n; i++) {
 		int r;
 
-		/* Axes of an array type come last, in one chunk. */
+		/* The axes of an array type come last and are in one chunk. */
 		grid_origin(g, first + i, origin);
 		r = hdf5_locate(dset, (const hsize_t *)origin, &at, err);
 		if (r < 0)
@@ -99,7 +99,8 @@ int hdf5_locate_here(const struct hdf5_place *at, const struct grid *g,
 
 /* ---- all of a sparse grid ------------------------------------------------ */
 
-/* Of this many places of the grid at most one has a chunk: list them. */
+/* A grid is sparse, and its chunks are listed, if at most one place in this many has a
+ * chunk. */
 #define SPARSE 16
 
 static bool index_prepare(hid_t file, hid_t dset, struct hdf5_index *x)
@@ -114,7 +115,7 @@ static bool index_prepare(hid_t file, hid_t dset, struct hdf5_index *x)
 		  fcpl >= 0 && H5Pget_sizes(fcpl, &addr, &len) >= 0 &&
 		  H5Pget_userblock(fcpl, &base) >= 0;
 
-	/* Bytes of addresses and lengths: 2, 4 or 8 are all that is served. */
+	/* Only addresses and lengths of 2 to 8 bytes are supported. */
 	x->rank = rank > 0 ? (unsigned)rank : 0;
 	x->addr_size = (unsigned)addr;
 	x->len_size = (unsigned)len;
@@ -126,8 +127,8 @@ static bool index_prepare(hid_t file, hid_t dset, struct hdf5_index *x)
 	return ok && addr >= 2 && addr <= 8 && len >= 2 && len <= 8;
 }
 
-/* Let the library count, and look on.  The file is opened anew for that: what it
- * has read already it does not read again. */
+/* Let the library count the chunks, and watch the nodes that it reads.  The file is
+ * opened again for that, because the library does not read again what it has cached. */
 static int index_watch(const struct hdf5_place *at, struct hdf5_index *x,
 		       uint64_t *count, struct error *err)
 {
@@ -161,8 +162,8 @@ static int index_watch(const struct hdf5_place *at, struct hdf5_index *x,
 	return r;
 }
 
-/* What is wrong with it?  An index with checksums is not, if libhdf5 could read
- * it, so then it is us. */
+/* Return the error for an index that contradicts itself.  One with checksums is sound
+ * if libhdf5 could read it, so then our reading of it is wrong: -ENOTSUP. */
 static int index_damaged(const struct hdf5_index *x, struct error *err)
 {
 	return x->kind != HDF5_INDEX_BTREE1
@@ -172,6 +173,8 @@ static int index_damaged(const struct hdf5_index *x, struct error *err)
 				   "that cannot be found");
 }
 
+/* Check what was noted. Return 0 if the chunks can be looked up, 1 if all of them are in a
+ * row without an index, -ENOTSUP if the chunks cannot be listed, -EBADMSG, -ENOMEM. */
 static int index_check(const struct hdf5_index *x, uint64_t count,
 		       struct error *err)
 {
@@ -182,13 +185,14 @@ static int index_check(const struct hdf5_index *x, uint64_t count,
 	if (x->odd || count > x->g->count / SPARSE)
 		return -ENOTSUP;
 	if (x->kind == HDF5_INDEX_BTREE2)
-		return 0; /* what it has is known in the end */
+		return 0; /* its chunks are counted in the end */
 	if (x->entries != count)
 		return -ENOTSUP;
 	return x->outside || x->twice ? index_damaged(x, err) : 0;
 }
 
-/* Look each of them up, as readers will: those that are there. */
+/* Look up each chunk that was noted, as readers will, and set `out` to those that
+ * exist. */
 static int index_confirm(const struct hdf5_place *at, struct hdf5_index *x,
 			 struct written *out, uint32_t *n, struct error *err)
 {
@@ -218,7 +222,8 @@ static int index_confirm(const struct hdf5_place *at, struct hdf5_index *x,
 	return r;
 }
 
-/* All chunks, and no index: space was set aside for all at once, in a row. */
+/* List a dataset without an index, whose chunks were all allocated at once, in a row:
+ * return 1, and set *out to the first.  -ENOTSUP if they are not in a row. */
 static int index_row(const struct hdf5_place *at, const struct grid *g,
 		     struct written *out, struct error *err)
 {
