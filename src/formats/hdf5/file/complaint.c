@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What libhdf5 complained of last. */
+/* The reason that libhdf5 gave for this thread's last failed call. */
 #include "formats/hdf5/file/driver_private.h"
 
 #include <limits.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Called innermost first.  What the plugin loader says in passing ("can't open
- * directory") is not the reason when anybody else has one. */
+/* H5Ewalk2 calls this with the innermost entry first.  An entry of the plugin loader
+ * ("can't open directory") is kept only if there is no other. */
 static herr_t complaint_note(unsigned n, const H5E_error2_t *e, void *arg)
 {
 	struct hdf5_complaint *c = arg;

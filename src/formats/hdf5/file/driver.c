@@ -15,20 +15,20 @@
  *
  * Index nodes that the lookup needs are metadata (any type but DRAW) and are
  * read as always.  The driver sees absolute addresses, so a user block needs
- * no thought.  One read must be seen, neither none nor two; the buffer that
- * H5Dread_chunk asks for is never touched.
+ * no special care.  Exactly one read must be seen; the buffer that H5Dread_chunk
+ * asks for is never touched.
  *
  * A chunk that was never written makes H5Dread_chunk fail, as a damaged index
- * does.  The two are told apart by the library's innermost complaint, and what
- * that complaint is for an absent chunk is not written down here but learned
- * in the self-test, so that it holds for the libhdf5 that we run with.
+ * does.  The two are told apart by the library's innermost complaint.  The
+ * complaint about an absent chunk is not written down here but learned in the
+ * self-test, so that it is that of the libhdf5 in use.
  *
- * The driver has no lock callbacks: nobody who writes the file is disturbed,
- * nor disturbs us.  It says that the file reaches further than any does, so that
- * a truncated one opens and what precedes the cut can be used; a read beyond
- * the real end is an error with a sentence.  It opens nothing but
- * the file that its property list names: the library cannot wander through
- * external links or the parts of virtual datasets with it.
+ * The driver has no lock callbacks, so it neither blocks a process that writes
+ * the file nor is blocked by it.  It reports an end beyond that of any file, so
+ * that a truncated file can be opened and the part before the cut can be used; a
+ * read beyond the real end is an error with a sentence.  It opens nothing but the
+ * file that its property list names: the library cannot follow external links or
+ * open the sources of virtual datasets with it.
  *
  * All that depends on the version of libhdf5 is in this file.
  */
@@ -58,23 +58,23 @@
 #define read_chunk H5Dread_chunk
 #endif
 
-/* Leaves room for the library's sums of two addresses. */
+/* Half of INT64_MAX, so that the library can add two addresses without an overflow. */
 #define ADDRESS_MAX ((haddr_t)INT64_MAX / 2)
 #define WIDE_MAX (HADDR_MAX - 1)
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool library_ready; /* library_lock */
+static bool library_ready; /* guarded by library_lock */
 static hid_t driver_id = H5I_INVALID_HID;
-/* The same under the names that libhdf5 asks for where a superblock has them. */
+/* The driver under the names that libhdf5 requires if a superblock names them. */
 static hid_t family_id = H5I_INVALID_HID, multi_id = H5I_INVALID_HID;
-static bool initialised; /* library_lock */
+static bool initialised; /* guarded by library_lock */
 static bool usable;      /* set once, by hdf5_init */
 
 struct driver_file {
-	H5FD_t pub; /* the library's part, first */
+	H5FD_t pub; /* libhdf5's part; must come first */
 	struct hdf5_driver_info info;
 	struct stat st;
-	uint64_t base; /* where in that file this one begins */
+	uint64_t base; /* in bytes: where the HDF5 file begins in that file */
 	haddr_t eoa;   /* end of allocated space, as the library set it */
 };
 
@@ -83,7 +83,7 @@ static _Thread_local struct spy {
 	unsigned reads;
 	uint64_t pos, size;
 } spy;
-/* The driver's last failure: code 0 when it had none. */
+/* This thread's last failure in the driver; its code is 0 if there was none. */
 static _Thread_local struct error failure;
 static _Thread_local bool silenced;
 
@@ -114,7 +114,8 @@ bool hdf5_driver_ok(void)
 
 /* ---- the driver ---- */
 
-/* Put our sentence into the library's stack, where hdf5_why finds it. */
+/* Push the sentence of `failure` onto the library's error stack, where hdf5_why finds
+ * it. */
 static void file_driver_complain(unsigned line)
 {
 	H5Epush2(H5E_DEFAULT, __FILE__, "hdf5_driver", line, H5E_ERR_CLS,
@@ -178,7 +179,7 @@ static int driver_compare_numbers(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Equal files share what the library has read of them. */
+/* Compare two open files.  The library shares what it has read between equal ones. */
 static int file_driver_cmp(const H5FD_t *one, const H5FD_t *two)
 {
 	const struct driver_file *a = (const void *)one, *b = (const void *)two;
@@ -187,13 +188,13 @@ static int file_driver_cmp(const H5FD_t *one, const H5FD_t *two)
 
 	r = r ? r : driver_compare_numbers(a->st.st_dev, b->st.st_dev);
 	r = r ? r : driver_compare_numbers(a->st.st_ino, b->st.st_ino);
-	/* Pieces of one file are files. */
+	/* Two pieces of one file are different HDF5 files. */
 	return r ? r : driver_compare_numbers(a->base, b->base);
 }
 
 static herr_t file_driver_query(const H5FD_t *file, unsigned long *flags)
 {
-	(void)file; /* NULL when only the driver is asked about */
+	(void)file; /* NULL if only the driver itself is asked about */
 	*flags = H5FD_FEAT_SUPPORTS_SWMR_IO;
 	return 0;
 }
@@ -219,7 +220,7 @@ static herr_t file_driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 	return 0;
 }
 
-/* Further than any file reaches: the library refuses to open a file that ends
+/* Return an end beyond that of any file: the library refuses to open a file that ends
  * before its superblock says, though most of it may be there. */
 static haddr_t file_driver_get_eof(const H5FD_t *file, H5FD_mem_t type)
 {
@@ -284,7 +285,8 @@ static herr_t file_driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	return -1;
 }
 
-/* No fapl_get: what the library opens by itself would inherit our file. */
+/* There is no fapl_get: files that the library opens by itself would inherit our
+ * property. */
 static const H5FD_class_t driver_class = {
 #if H5_VERSION_GE(1, 14, 0)
 	.version = H5FD_CLASS_VERSION,
@@ -337,7 +339,7 @@ uint64_t hdf5_driver_position(hid_t object, uint64_t address)
 		    : address;
 }
 
-/* H5Fget_vfd_handle says of any file of ours which one it is. */
+/* H5Fget_vfd_handle returns the property of any file that our driver opened. */
 const struct hdf5_driver_info *hdf5_driver_info(hid_t object)
 {
 	hid_t file = H5Iget_file_id(object);
@@ -364,9 +366,9 @@ herr_t hdf5_driver_set(hid_t fapl, const struct hdf5_driver_info *info)
 }
 
 /*
- * Beside a SWMR writer a checksum can fail for a moment, and the library tries
- * again: a hundred times, sleeping twice as long each time, which for a damaged
- * file is for ever.  This many tries sleep 1 ms in all.
+ * While a SWMR writer is at work, a checksum can fail for a moment, and the library tries
+ * again: a hundred times, sleeping twice as long each time, which takes forever if the
+ * file is damaged.  This many tries sleep 1 ms in all.
  */
 #define READ_ATTEMPTS 20
 
@@ -401,7 +403,7 @@ int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err)
 	if (r < 0)
 		return r;
 	id = hdf5_driver_fopen(path, &info, flags, why);
-	if (id < 0 && flags) /* what looked like a writer may be damage */
+	if (id < 0 && flags) /* the mark of a writer may be damage */
 		id = hdf5_driver_fopen(path, &info, 0, why_not);
 	if (id >= 0) {
 		*out = id;

@@ -20,74 +20,78 @@
 void hdf5_lock(void);
 void hdf5_unlock(void);
 
-/* Once per process, idempotent: H5dont_atexit, register our driver, register
- * our codecs (lzf, lz4, zstd, whatever libhdf5 lacks) as libhdf5 filters so
- * that it can read and write variable-length data behind them, and self-test the
- * driver trick on a small file.  Takes the lock itself.  A failed self-test is
- * no error here: it is logged, and hdf5_driver_ok says so. */
+/* Prepare libhdf5 in this process; further calls do nothing.  Registers our driver,
+ * and our codecs (lzf, lz4, zstd, whatever libhdf5 lacks) as filters, so that the
+ * library can read and write variable-length data behind them.  Then tests on a small
+ * file whether the driver sees where chunks are.  Takes the lock itself.  A failed
+ * self-test is logged and is not an error: hdf5_driver_ok returns false then.  -EIO or
+ * -ENOSPC if libhdf5 refuses the driver or a filter. */
 int hdf5_init(struct error *err);
-/* Did the self-test pass?  If not, hdf5_locate always says -ENOTSUP and the
- * caller goes through H5Dread. */
+/* Did the self-test pass?  If not, hdf5_locate always returns -ENOTSUP, and the caller
+ * has to read chunks by H5Dread. */
 bool hdf5_driver_ok(void);
 
-/* Open a registered file read-only through our driver: takes no file locks,
- * opens what a writer has open, and opens truncated files (end of file is
- * over-reported; reads beyond the real end fail).  Lock held.  Identity of the
- * file is checked by handles_get.  -ENODATA missing, -ESTALE, -EIO with
- * "not an HDF5 file", "truncated", or the library's own words; the sentence
- * begins with the file's path.  *out is closed with H5Fclose while the lock is
- * held; that also closes whatever is still open in the file.
+/* Open the registered file `file` read-only through our driver.  The lock must be
+ * held.  No file locks are taken: files that another process has open for writing can
+ * be opened, and so can truncated files (the driver reports a larger end of file;
+ * reads beyond the real end fail). handles_get checks that the file is still the one
+ * that was registered.  The caller closes *out by H5Fclose while the lock is held;
+ * that also closes whatever is still open in the file.  -ENODATA: the file is missing;
+ * -ESTALE: it changed; -EIO with "not an HDF5 file", "truncated", or the library's own
+ * words.  The sentence begins with the file's path.
  *
- * Nothing else is ever opened behind the caller's back: external links and
- * virtual datasets that the library would follow by itself fail (a link) or
- * read as fill (a virtual dataset!), so resolve both by hand. */
+ * The library opens no other file.  External links that it would follow by itself
+ * fail, and virtual datasets read as fill values, so the caller has to resolve both. */
 int hdf5_open(struct handles *h, uint32_t file, hid_t *out, struct error *err);
 /*
- * Look at the superblock.  *flags is how to open the file: what a SWMR writer has open,
- * or left so when it died, is only readable as such, for its superblock lags behind; it
- * may grow from now on (handles_may_grow).
+ * Find the superblock of a file, and set *flags if H5Fopen needs any.  A file that a SWMR
+ * writer has open, or had open when it died, can only be read with H5F_ACC_SWMR_READ,
+ * because its superblock lags behind; it may grow from now on (handles_may_grow).  -EIO
+ * if there is no superblock; errors of handles_get.
  */
 int hdf5_superblock_find(struct handles *h, uint32_t file, unsigned *flags,
 			 struct error *err);
 
-/* The library's innermost complaint for the last failed call of this thread,
- * "no reason given" when there is none.  Always terminated.  Lock held. */
+/* Copy the innermost reason that the library gave for the last failed call of this
+ * thread to `buf` (`n` bytes), or "no reason given".  Always terminated by NUL.  The
+ * lock must be held. */
 void hdf5_why(char *buf, size_t n);
-/* What its driver was told by the system, which is in there as "errno = 28, error
- * message = ..."; 0: nothing. */
+/* Return the errno that a reason of hdf5_why names ("errno = 28"), or 0 if it names
+ * none. */
 int hdf5_why_errno(const char *why);
 
-/* Where in its row of the table of files the bytes at an address are; lock held. */
+/* Return the position of the bytes at `address` in the row that the file of `object`
+ * has in the table of files.  The lock must be held. */
 uint64_t hdf5_driver_position(hid_t object, uint64_t address);
 
 struct hdf5_location {
-	uint64_t pos;    /* absolute in the file, HDF5_ABSENT: not allocated */
-	uint64_t stored; /* bytes */
-	uint32_t mask;   /* filters skipped */
+	uint64_t pos;    /* in bytes, in the file; HDF5_ABSENT: never written */
+	uint64_t stored; /* size in bytes */
+	uint32_t mask;   /* bit i is set if filter i was skipped */
 };
 #define HDF5_ABSENT UINT64_MAX
 /*
- * Where is the chunk whose first element is at `offset` (rank numbers, in
- * elements, multiples of the chunk shape)?  `dset` was opened from a file of
- * hdf5_open and is chunked.  Lock held; no allocation beyond the library's;
- * ~0.5 us a call.  The place may lie beyond the end of a truncated file: that
- * is for the reader of the bytes to say.  -EIO when the index cannot be read;
- * -ESTALE or -ENODATA when the file changed or went; -ENOTSUP when the driver
- * is not usable.
+ * Find the chunk whose first element is at `offset`: one number for each axis, in
+ * elements, multiples of the chunk shape.  `dset` is chunked and was opened from a file
+ * of hdf5_open.  The lock must be held.  A call takes about 0.5 us and allocates nothing
+ * beside what the library allocates.  The location may be beyond the end of a truncated
+ * file: only reading the bytes shows that.  -EIO: the index cannot be read; -ESTALE,
+ * -ENODATA: the file changed or is missing; -ENOTSUP: the driver is not usable.
  */
 int hdf5_locate(hid_t dset, const hsize_t *offset, struct hdf5_location *out,
 		struct error *err);
 
-/* formats/hdf5/file/filters.c, called by hdf5_init: let libhdf5 decode, and encode where we
- * can, with codec_table what it cannot itself.  Lock held. */
+/* Register the codecs of codec_table that libhdf5 lacks as its filters, for decoding
+ * and, where our codec can, for encoding (file/filters.c).  hdf5_init calls this.  The
+ * lock must be held.  -EIO, -ENOSPC. */
 int hdf5_filters_register(struct error *err);
-/* Most bytes that one of these filters may produce for an H5Dread of this
- * thread (the chunk's decoded size, when the caller knows it); 0 goes back to
- * HDF5_FILTERS_LIMIT.  Returns what was set before. */
+/* Set the most bytes that one of these filters may produce in an H5Dread of this
+ * thread (the chunk's decoded size, if the caller knows it); 0 means
+ * HDF5_FILTERS_LIMIT.  Return the previous limit. */
 #define HDF5_FILTERS_LIMIT ((size_t)256 << 20)
 size_t hdf5_filters_limit(size_t bytes);
-/* Bytes of one element of the dataset that this thread is about to read, for filters
- * that take it from the type; 0: not known. */
+/* Set the size in bytes of one element of the dataset that this thread is about to
+ * read, for filters that take it from the type; 0 means that it is not known. */
 void hdf5_filters_element(uint32_t bytes);
 
 #endif

@@ -2,16 +2,16 @@
 /* Our codecs as filters of libhdf5, for what it has to read or write itself. */
 
 /*
- * Chunks are decoded by us, without the library.  Variable-length strings are
- * the exception: H5Dread finds them wherever they are in an element, and wants
- * filters of its own, as does H5Dwrite.  Each row of
- * codec_table that is not built into the library is registered with it, for encoding
- * where we can; a plugin of the same number is not even looked for then (some are
- * packaged in a way that cannot be loaded).
+ * Chunks are decoded by our own code, without the library.  Variable-length strings are
+ * the exception: H5Dread finds them wherever they are in an element, and needs filters of
+ * its own for that, as does H5Dwrite.  So each row of codec_table that is not built into
+ * the library is registered with it, for encoding if our codec can encode.  The library
+ * then does not look for a plugin of the same number (some are packaged in a way that
+ * cannot be loaded).
  *
- * The library calls a filter without saying whose it is, so every row needs a
- * function: a numbered slot, made by a macro.  Nor does it say how long the
- * result will be: the room is doubled until it suffices, up to a limit.
+ * The library calls a filter without its number, so every row needs a function of its
+ * own: a numbered slot, made by a macro.  Nor does the library say how long the result
+ * will be: the buffer is doubled until it suffices, up to a limit.
  */
 
 #include <errno.h>
@@ -56,7 +56,8 @@ static int filter_no_memory(const struct codec *c, struct error *err)
 	return error_prefix(err, "%s: ", c->name);
 }
 
-/* Decode into a buffer of the library's, as large as need be. */
+/* Decode into a new buffer, *out of *room bytes, which is enlarged until the result
+ * fits.  The caller frees it by H5free_memory, or gives it to the library. */
 static int filter_decode(const struct codec *c, const struct codec_params *p,
 			 const void *in, size_t in_len, void **out,
 			 size_t *room, size_t *out_len, struct error *err)
@@ -86,8 +87,9 @@ static int filter_decode(const struct codec *c, const struct codec_params *p,
 	return 0;
 }
 
-/* Encode; a result that is not smaller is a failure, after which the library skips
- * a filter that is optional (all of ours are). */
+/* Encode into a new buffer, as filter_decode does.  A result that is not smaller is a
+ * failure, after which the library skips the filter if it is optional (all of ours
+ * are). */
 static int filter_encode(const struct codec *c, const struct codec_params *p,
 			 const void *in, size_t in_len, void **out,
 			 size_t *room, size_t *out_len, struct error *err)
@@ -114,7 +116,8 @@ static int filter_encode(const struct codec *c, const struct codec_params *p,
 	return 0;
 }
 
-/* The library's call: bytes of the result, 0 for failure. */
+/* The library's call of a filter: return the size of the result in bytes, or 0 on
+ * failure. */
 static size_t filter_run(const struct codec *c, unsigned flags, size_t n,
 			 const unsigned *cd, size_t in_len, size_t *room,
 			 void **buf)
@@ -168,14 +171,14 @@ int hdf5_filters_register(struct error *err)
 		H5Z_class2_t class = {
 			.version = H5Z_CLASS_T_VERS,
 			.id = (H5Z_filter_t)c->id,
-			/* Without one no dataset could be made that has
-			 * chunks copied from another. */
+			/* Without an encoder no dataset could be created whose chunks
+			 * are copied from another one. */
 			.encoder_present = 1,
 			.decoder_present = 1,
 			.name = c->name,
 		};
 
-		if (c->id < H5Z_FILTER_RESERVED) /* the library's own */
+		if (c->id < H5Z_FILTER_RESERVED) /* built into the library */
 			continue;
 		if (slot == SLOT_COUNT)
 			return error_set(err, -ENOSPC, "more than %u filters",

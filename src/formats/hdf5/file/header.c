@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attribute messages of an object header, and reading past some of them. */
+/* The attribute messages of an object header, and hiding some of them from libhdf5. */
 
 /*
  * HDF5 file format 3.0, section IV.A.1: an object header is a list of messages, in
@@ -11,9 +11,10 @@
  *	            Other blocks: "OCHK", messages, checksum;
  *	            message: type (1), size (2), flags (1), order (2, optional), data
  *
- * The library gives up all attributes of an object when it cannot decode one.  It
- * skips messages of unknown types, so it is shown a header in which that attribute is
- * one.  (Of NIL messages it joins neighbours.)
+ * The library lists no attribute of an object if it cannot decode one.  It skips
+ * messages of unknown types, so it is shown a header in which the message of that
+ * attribute has an unknown type.  (NIL would not do: the library
+ * joins neighbouring NIL messages.)
  */
 #include "formats/hdf5/file/header.h"
 
@@ -25,14 +26,14 @@
 #include "base/number.h"
 
 #define BLOCKS_MAX 1024u
-#define BLOCK_MAX (UINT32_C(16) << 20) /* of one, and of all of an object */
+#define BLOCK_MAX (UINT32_C(16) << 20) /* of a block, and of all of an object */
 #define ATTRIBUTES_MAX 65536u
 
-/* No message has this number: the library skips what it does not know. */
+/* No message type has this number: the library skips messages of unknown types. */
 enum { TYPE_HIDDEN = 0x7f };
 enum { TYPE_ATTRIBUTE = 0x0c, TYPE_CONTINUATION = 0x10 };
-enum { FLAG_SHARED = 2 };                                /* of a message */
-enum { HAS_ORDER = 4, HAS_LIMITS = 16, HAS_TIMES = 32 }; /* of a header */
+enum { FLAG_SHARED = 2 };                                /* flag of a message */
+enum { HAS_ORDER = 4, HAS_LIMITS = 16, HAS_TIMES = 32 }; /* flags of a header */
 
 static int header_damaged(struct error *err)
 {
@@ -98,8 +99,9 @@ static uint32_t block_sum(const struct hdf5_header_block *b)
 
 /* ---- blocks -------------------------------------------------------------- */
 
-/* No byte of a header is in two blocks: else a continuation that leads back to a block
- * would be read again and again, and what is hidden in one be shown in the other. */
+/* May a block be added?  No byte of a header may be in two blocks: a continuation that
+ * leads back to a block would be read again and again, and a message hidden in one
+ * copy would be visible in the other.  All blocks together have a limit. */
 static bool header_fits_block(const struct hdf5_header *x, uint64_t pos,
 			      uint64_t size)
 {
@@ -115,7 +117,7 @@ static bool header_fits_block(const struct hdf5_header *x, uint64_t pos,
 	return all <= BLOCK_MAX;
 }
 
-/* One more, which is `size` bytes long. */
+/* Read the block of `size` bytes at `pos` and add it to the header. */
 static int header_add_block(struct handles *h, struct hdf5_header *x,
 			    uint64_t pos, uint64_t size, bool summed,
 			    struct error *err)
@@ -143,7 +145,8 @@ static int header_add_block(struct handles *h, struct hdf5_header *x,
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Section IV.A.2.m: version (1), flags (1), sizes of name, type and space (2 each),
+/* Return the name in an attribute message (malloc'ed), or NULL if it cannot be read.
+ * Section IV.A.2.m: version (1), flags (1), sizes of name, type and space (2 each),
  * from version 3 on the name's character set (1), the name. */
 static char *header_attribute_name(const unsigned char *data, size_t n,
 				   unsigned flags)
@@ -173,7 +176,8 @@ static int header_continue_at(struct handles *h, struct hdf5_header *x,
 	return header_add_block(h, x, pos, size, x->version == 2, err);
 }
 
-/* Messages of block `i` in [at, end). */
+/* Read the messages in bytes [at, end) of block `i`: note attributes, and add the
+ * blocks of continuations. */
 static int header_read_messages(struct handles *h, struct hdf5_header *x,
 				uint32_t i, uint32_t at, uint32_t end,
 				struct error *err)
@@ -206,7 +210,7 @@ static int header_read_messages(struct handles *h, struct hdf5_header *x,
 	return r;
 }
 
-/* The first block; *from and *end: its messages. */
+/* Read the first block.  Its messages are in bytes [*from, *end). */
 static int header_read_first(struct handles *h, struct hdf5_header *x,
 			     uint64_t pos, uint32_t *from, uint32_t *end,
 			     struct error *err)
@@ -278,7 +282,7 @@ void hdf5_header_hide(struct hdf5_header *x)
 	for (size_t i = 0; i < x->attributes.n; i++) {
 		const struct hdf5_header_attribute *a = &x->attributes.at[i];
 
-		/* (Its other byte, in version 1, is 0 either way.) */
+		/* In version 1 the type has a second byte, which is 0 for both types. */
 		x->blocks.at[a->block].bytes[a->at] =
 			a->hidden ? TYPE_HIDDEN : TYPE_ATTRIBUTE;
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Global heaps of HDF5: where text and sequences of variable length are. */
+/* Global heaps of HDF5, in which text and sequences of variable length are stored. */
 
 /*
+ * HDF5 file format 3.0, section III.E:
+ *
  *   element:  count (4) | address of a collection | index in it (4)
  *
  *   collection:  "GCOL" | version 1, 3 unused | its size   (a header of 8 n bytes)
@@ -10,12 +12,12 @@
  *     ...
  *     object 0:  the free rest; or nothing where no header fits
  *
- * None of it has a checksum.  libhdf5 believes the indexes and sizes: it copies
- * an object of any size into a buffer for `count` items, or leaves the rest of
- * that buffer as it was.  Here each object lies within its collection, which
- * lies within the file, an index is there once, and an object has the size that
- * the count says.  Where a collection contradicts itself, what precedes that
- * place can be used.
+ * None of it has a checksum.  libhdf5 trusts the indexes and sizes: it copies an
+ * object of any size into a buffer for `count` items, or leaves the rest of that
+ * buffer as it was.  This code checks that each object lies within its collection,
+ * that the collection lies within the file, that an index occurs once, and that an
+ * object has the size that the count says.  If a collection contradicts itself, the
+ * objects before that place can still be used.
  */
 #include "formats/hdf5/file/heap.h"
 
@@ -26,7 +28,7 @@
 #include "base/number.h"
 
 #define COLLECTION_MAX (UINT64_C(1) << 30)
-/* How many are remembered, and how many bytes of them. */
+/* The most collections that are cached, and the most bytes of them. */
 #define SLOTS 64
 #define REMEMBERED ((size_t)16 << 20)
 
@@ -34,8 +36,8 @@ struct collection {
 	uint64_t address;
 	size_t size, cost;
 	unsigned char *bytes;
-	size_t n;   /* indexes below it may be there */
-	size_t *at; /* positions of objects' bytes; 0: there is none */
+	size_t n;   /* entries of `at`: larger indexes do not exist */
+	size_t *at; /* by index: where the object is in `bytes`; 0: none */
 };
 struct hdf5_heap {
 	struct hdf5_heap_file f;
@@ -43,7 +45,8 @@ struct hdf5_heap {
 	struct collection *slot[SLOTS];
 };
 
-/* Numbers may have more than 64 bits: UINT64_MAX then, which is too much. */
+/* Read a little-endian number of `n` bytes.  Return UINT64_MAX, which is too large for
+ * any use, if it has more than 64 bits. */
 static uint64_t heap_number(const unsigned char *p, unsigned n)
 {
 	uint64_t v = 0;
@@ -61,7 +64,8 @@ static size_t heap_align(uint64_t n)
 	return (size_t)(n + 7) & ~(size_t)7;
 }
 
-/* Of the collection as of an object: 8 bytes and a length, padded. */
+/* Return the size in bytes of the header of a collection, which is also that of an
+ * object: 8 bytes and a length, padded. */
 static size_t heap_head_size(const struct hdf5_heap *h)
 {
 	return heap_align(8 + h->f.length);
@@ -93,7 +97,7 @@ static int collection_make_room(struct collection *c, size_t index)
 	return 0;
 }
 
-/* Find its objects; not further than it makes sense. */
+/* Find the objects of a collection, up to the first that contradicts the format. */
 static int collection_scan(const struct hdf5_heap *h, struct collection *c)
 {
 	size_t head = heap_head_size(h), pos = head;

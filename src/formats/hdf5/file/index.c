@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which chunks an index has: what the driver sees while libhdf5 counts them. */
+/* The chunks that an index has, from the nodes that libhdf5 reads to count them. */
 
 /*
  * A grid may have 10^9 places and three chunks.  To ask for each place takes
- * minutes; libhdf5's own list takes a walk through the index for each chunk, and
- * names wrong places where the axis without end is not the first.  But it has to
- * walk through the index once to count the chunks, and then each node of it comes
- * through our driver.  So we look at the nodes in passing and note the chunks:
+ * minutes; libhdf5's own list walks through the index once for each chunk, and
+ * returns wrong places if the unlimited axis is not the first.  But libhdf5 has to
+ * walk through the index once to count the chunks, and then our driver reads each
+ * node for it.  So the chunks are noted from the nodes that pass by:
  *
  *   version 1 B-tree   leaves  TREE   the first element of each chunk
  *   version 2 B-tree   nodes   BTLF, BTIN   its place in the grid, at the end of
- *                      each record; how many records there are is not in the
- *                      node, so all slots are taken, also what was left in them
+ *                      each record; the number of records is not in the node,
+ *                      so all slots are read, also those with stale records
  *   fixed array        blocks  FADB   an address for each place of the grid that
  *   extensible array   blocks  EAIB, EADB   the dataset may grow to, in C order
- *                      with the axis without end first; large blocks are read
- *                      in pages that have no signature: what is known is where
- *                      they must be, from the block or the super block (EASB)
+ *                      with the unlimited axis first; large blocks are read in
+ *                      pages that have no signature: only their positions are
+ *                      known, from the block or the super block (EASB)
  *
- * Nothing here is believed: the caller looks each chunk up as a reader would, and
- * compares their number with libhdf5's.  It may be wrong in what it says of a
- * damaged file, but it stays within the bytes that it is shown.
+ * The caller does not trust the result: it looks each chunk up as a reader would,
+ * and compares their number with libhdf5's.  For a damaged file the result may be
+ * wrong, but only the bytes that were read are accessed.
  *
- * Memory is bounded: of many chunks the lowest `room` are kept, from `first` on.
+ * Memory is bounded: only the lowest `room` chunks from number `first` on are kept.
  */
 #include "formats/hdf5/file/index.h"
 
@@ -31,7 +31,7 @@
 #include "base/bytes.h"
 #include "base/number.h"
 
-/* Signature, version and type of a node of the newer kinds. */
+/* Bytes of the head of the newer kinds of nodes: signature, version and type. */
 #define HEAD 6
 #define CHECKSUM 4
 
@@ -46,7 +46,7 @@ static int index_compare_chunks(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* In order, each once, no more than there is room for. */
+/* Sort the chunks, remove duplicates, and keep the lowest x->room. */
 static void index_sort_chunks(struct hdf5_index *x)
 {
 	size_t n = 0;
@@ -64,7 +64,7 @@ static void index_sort_chunks(struct hdf5_index *x)
 	x->chunks.n = min_u64(n, x->room);
 }
 
-/* A chunk of the grid, by its place. */
+/* Note the chunk at `place`, its position in the grid counted in chunks. */
 static void index_add_chunk(struct hdf5_index *x, const uint64_t *place)
 {
 	uint64_t k = 0;
@@ -88,9 +88,11 @@ static void index_add_chunk(struct hdf5_index *x, const uint64_t *place)
 
 /* ---- B-trees ------------------------------------------------------------- */
 
-/* Signature, node type, level, entries (2 bytes), two siblings; then keys, each
- * but the last with the address of what it describes.  A key has the stored bytes,
- * the filter mask, and the first element, with a zero for the element's bytes. */
+/* HDF5 file format 3.0, section III.A.1.  A node has a signature, node type, level,
+ * number of entries (2 bytes) and two siblings; then keys, each but the last with the
+ * address of what it describes.  A key has the chunk's stored size, its filter mask,
+ * and the position of its first element, with a zero for the axis of an element's
+ * bytes. */
 static void saw_btree1(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
 	size_t key = 8 + 8 * ((size_t)x->rank + 1), at = 8 + 2 * x->addr_size;
@@ -124,7 +126,7 @@ static bool is_chunk_tree(const unsigned char *p)
 	return p[5] == 10 || p[5] == 11; /* 11: of chunks with filters */
 }
 
-/* The tree's header: node size (4), record size (2). */
+/* The header of the tree has the node size (4 bytes) and the record size (2 bytes). */
 static void saw_btree2(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
 	if (n < HEAD + 6 || !is_chunk_tree(p))
@@ -152,8 +154,8 @@ static void saw_records(struct hdf5_index *x, const unsigned char *p, size_t n)
 
 /* ---- arrays -------------------------------------------------------------- */
 
-/* The place of element k: C order over the largest shape, an axis without end
- * before all others. */
+/* Set `place` to the position of element k in the grid.  Elements are in C order over
+ * the maximum shape, with an unlimited axis before all others. */
 static void index_element_place(const struct hdf5_index *x, uint64_t k,
 				uint64_t *place)
 {
@@ -172,7 +174,8 @@ static void index_element_place(const struct hdf5_index *x, uint64_t k,
 	place[endless] = k;
 }
 
-/* Elements from number k on: addresses, all ones for none. */
+/* Note the chunks of the elements from number k on.  Each element begins with an
+ * address, which has all bits set if there is no chunk. */
 static void saw_elements(struct hdf5_index *x, const unsigned char *p, size_t n,
 			 uint64_t k)
 {
@@ -219,7 +222,8 @@ static void array_begin(struct hdf5_index *x, enum hdf5_index_kind kind,
 	x->odd = x->odd || elem < x->addr_size || page_bits > 31 || !x->rank;
 }
 
-/* Bytes of an element, bits of a page's number of elements; count. */
+/* The header of a fixed array has the bytes of an element, log2 of the elements of a
+ * page, and the number of elements. */
 static void saw_fixed(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
 	if (n < HEAD + 2 + x->len_size)
@@ -228,8 +232,9 @@ static void saw_fixed(struct hdf5_index *x, const unsigned char *p, size_t n)
 	x->array.count = load_le(p + 8, x->len_size);
 }
 
-/* Bytes of an element, bits of their number, elements in the index block, least
- * elements of a data block, least pointers of a super block, bits of a page. */
+/* The header of an extensible array has the bytes of an element, the bits of an
+ * element's number, the elements in the index block, the least elements of a data
+ * block, the least pointers of a super block, and log2 of the elements of a page. */
 static void saw_extensible(struct hdf5_index *x, const unsigned char *p,
 			   size_t n)
 {
@@ -243,8 +248,8 @@ static void saw_extensible(struct hdf5_index *x, const unsigned char *p,
 	x->odd = x->odd || x->array.offset_bytes > 8 || !p[9];
 }
 
-/* The index block: the header's address, the first elements, the addresses of the
- * first data blocks, then of super blocks. */
+/* The index block has the header's address, the first elements, the addresses of the
+ * first data blocks, then those of super blocks. */
 static void saw_lead(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
 	struct hdf5_index_array *a = &x->array;
@@ -266,16 +271,16 @@ static void saw_lead(struct hdf5_index *x, const unsigned char *p, size_t n)
 	}
 }
 
-/* Super block k has 2^(k/2) data blocks, of 2^((k+1)/2) times the least number of
- * elements: from those of block k to those of the next. */
+/* Super block k has 2^(k/2) data blocks, each of 2^((k+1)/2) times the least number of
+ * elements.  Change both numbers from those of super block k to those of the next. */
 static void next_super(unsigned k, uint64_t *blocks, uint64_t *per_block)
 {
 	*blocks <<= k & 1;
 	*per_block <<= !(k & 1);
 }
 
-/* The number of the first element of near block i: what the block says itself is
- * wrong, and nobody reads it. */
+/* Return the number of the first element of data block `i` of the index block.  The
+ * number in that data block itself is wrong; libhdf5 never reads it. */
 static uint64_t near_first(const struct hdf5_index_array *a, uint64_t i)
 {
 	uint64_t first = a->lead, blocks = 1, per_block = a->least;
@@ -294,8 +299,8 @@ static void index_add_pages(struct hdf5_index *x, uint64_t pages)
 		x->no_memory = true;
 }
 
-/* The only data block: the header's address, and a bit for each page or all
- * elements. */
+/* The only data block of a fixed array has the header's address, then a bit for each
+ * page, or all elements. */
 static void saw_fixed_block(struct hdf5_index *x, uint64_t addr,
 			    const unsigned char *p, size_t n)
 {
@@ -311,8 +316,8 @@ static void saw_fixed_block(struct hdf5_index *x, uint64_t addr,
 		saw_elements(x, p + at, n - at - CHECKSUM, 0);
 }
 
-/* A data block without pages: the header's address, the number of its first
- * element behind those of the index block. */
+/* A data block without pages has the header's address, then the number of its first
+ * element, counted from the end of the index block's elements. */
 static void saw_extensible_block(struct hdf5_index *x, uint64_t addr,
 				 const unsigned char *p, size_t n)
 {
@@ -332,8 +337,8 @@ static void saw_extensible_block(struct hdf5_index *x, uint64_t addr,
 }
 
 /*
- * A super block begins like a data block; then there are, for blocks with pages,
- * bits that say which pages there are, and the blocks' addresses.
+ * A super block begins like a data block.  If its data blocks have pages, bits follow
+ * that say which pages exist; then come the addresses of the data blocks.
  */
 static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 {
@@ -367,7 +372,8 @@ static void saw_super(struct hdf5_index *x, const unsigned char *p, size_t n)
 				x->base + load_le(p + at, x->addr_size) + head);
 }
 
-/* Is it a page of one of the blocks?  They come in order. */
+/* Read a page if it belongs to one of the announced data blocks.  Pages come in order,
+ * so the search begins at the block of the last one. */
 static void saw_page(struct hdf5_index *x, uint64_t addr,
 		     const unsigned char *p, size_t n)
 {

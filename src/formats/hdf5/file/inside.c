@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of other files in an HDF5 file that is a member of an archive. */
 /*
- * Such a name means another member: beside the one that names it, as files would be
- * beside each other if the archive were extracted.  An absolute name is one of where
- * the archive was made, so its last two components and the last one are looked for
- * there, as on disk (formats/hdf5/file/resolve.c).  Nothing leads out of the archive: a ".." in its
- * root leads to no member, and where there is no member there is no file.
+ * Such a name means another member: one beside the member that has the name, as if the
+ * archive were extracted.  An absolute name is a path on the machine where the archive
+ * was made, so its last two components, then its last one, are looked for beside that
+ * member, as on disk (formats/hdf5/file/resolve.c).  No name leads out of the archive: a
+ * ".." in its root leads to no member, and files outside are not looked for here.
  *
  * One run of bytes may be several members: hard links, symlinks, equal files of a
  * squashfs image.  Names in it are relative to the member that led to it, so each of
- * these is a row of its own in the table of files; the row's tag is the member's number.
+ * these members has a row of its own in the table of files; the row's tag is the member's
+ * number.
  *
- * A member that is stored as it is becomes a piece of the archive's file.  One that is
- * compressed has to be copied to memory, which is only possible while the source is
- * opened: the processes that libhdf5 runs in later were forked then, and see no copy
- * that is made after.
+ * A member that is stored uncompressed becomes a piece of the archive's file.  A
+ * compressed one has to be copied to memory, which is only possible while the source is
+ * opened: the processes in which libhdf5 runs later were forked then, and do not see
+ * copies made afterwards.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +27,8 @@
 #include "formats/stage.h"
 #include "stream/backing.h"
 
-/* In front of a path from the archive's root (hdf5_inside_name).  Whoever writes it
- * into a file means a member, as with any other name. */
+/* Precedes a path from the archive's root (hdf5_inside_name).  A file may contain such
+ * a name itself; it means a member, as any other name does. */
 #define FROM_ROOT "//member:"
 
 /* ---- which member a row is ----------------------------------------------- */
@@ -79,7 +80,7 @@ char *hdf5_inside_name(struct hdf5_source *s, uint32_t file)
 
 /* ---- finding one --------------------------------------------------------- */
 
-/* Copy a member to memory. */
+/* Copy a compressed member to memory, and set *file to its row. */
 static int inside_stage(struct hdf5_source *s, const struct backing *b,
 			const char *path, uint32_t *file, struct error *err)
 {
@@ -117,7 +118,7 @@ static int inside_stage_once(struct hdf5_source *s, const struct backing *b,
 	return r < 0 ? r : hdf5_inside_keep(s, member, *file);
 }
 
-/* A member as a row.  -ENOENT: there is none. */
+/* Set *file to the row of the member at `path`.  -ENOENT: there is no such member. */
 static int inside_try_path(struct hdf5_source *s, const char *path,
 			   uint32_t *file, struct error *err)
 {
@@ -137,7 +138,7 @@ static int inside_try_path(struct hdf5_source *s, const char *path,
 	return *file == UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* DIR/NAME, `dir` being `len` bytes. */
+/* inside_try_path for DIR/NAME; `dir` has `len` bytes. */
 static int inside_try_beside(struct hdf5_source *s, const char *dir, size_t len,
 			     const char *name, uint32_t *file,
 			     struct error *err)
@@ -167,7 +168,7 @@ static size_t directory_length(const char *path)
 	return slash ? (size_t)(slash - path) : 0;
 }
 
-/* Beside the member at `path`. */
+/* Look for `name` beside the member at `path`.  -ENOENT: there is no such member. */
 static int inside_try_name(struct hdf5_source *s, const char *path,
 			   const char *name, uint32_t *file, struct error *err)
 {
@@ -184,8 +185,8 @@ static int inside_try_name(struct hdf5_source *s, const char *path,
 			    : r;
 }
 
-/* What says of a member that it is not there: below the archive's file, where the
- * system finds nothing either. */
+/* Add a row for a member that does not exist: its path is below the archive's file,
+ * where the system finds nothing either.  Return UINT32_MAX if out of memory. */
 static uint32_t inside_add_missing(struct hdf5_source *s, const char *dir,
 				   size_t len, const char *name)
 {
@@ -199,7 +200,8 @@ static uint32_t inside_add_missing(struct hdf5_source *s, const char *dir,
 	return handles_add(s->handles, path);
 }
 
-/* As on disk: beside the member as it is named, then beside what a symlink leads to. */
+/* Look as on disk: beside the member as it is named, then beside the member that a
+ * symlink leads to.  Return 1 if there is no such member. */
 static int inside_resolve_from(struct hdf5_source *s, uint64_t from,
 			       const char *name, uint32_t *file,
 			       struct error *err)
@@ -234,7 +236,8 @@ int hdf5_inside_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 		}
 		return r;
 	}
-	/* (What prefix= found outside is no member: names in it are of the root.) */
+	/* A file that prefix= found outside is not a member: names in it are relative
+	 * to the root. */
 	if (!inside_member_of(s, from, &member))
 		member = 0;
 	return inside_resolve_from(s, member, name, file, err);

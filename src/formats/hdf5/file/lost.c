@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of which libhdf5 cannot decode an attribute. */
+/* Objects with attributes that libhdf5 cannot decode. */
 
 /*
- * The library decodes attributes one after the other, and ends with an error at one
- * that it does not know (a datatype of HDF5 2.0), whatever follows.  So these are
- * looked for: all attributes are hidden but a half, which the library is asked to
- * decode; a half that it cannot is halved again.  One bad attribute of a hundred
- * costs about 14 attempts.
+ * The library decodes attributes one after the other, and stops with an error at the
+ * first that it does not know (a datatype of HDF5 2.0).  So the bad ones are found by
+ * bisection: all attributes but one half are hidden, and the library is asked to decode
+ * that half; a half that it cannot decode is halved again.  One bad attribute among a
+ * hundred costs about 14 attempts.
  */
 #include "formats/hdf5/file/lost.h"
 
@@ -18,10 +18,10 @@
 #include "formats/hdf5/file/driver.h"
 #include "formats/hdf5/file/header.h"
 
-#define ATTEMPTS_MAX 1024 /* to find all bad ones of an object */
+#define ATTEMPTS_MAX 1024 /* for one object */
 
-/* What the driver puts over the bytes of a file while `hiding`; the library's
- * lock. */
+/* While `hiding`, the driver replaces what it reads of this header.  Guarded by the
+ * library's lock. */
 static struct hdf5_header header;
 static bool hiding;
 
@@ -30,7 +30,7 @@ struct search {
 	struct hdf5_opened *o;
 	json_t *lost;
 	unsigned attempts;
-	enum hdf5_rest rest; /* what the last attempt left */
+	enum hdf5_rest rest; /* result of the last attempt */
 	char why[256];
 	struct error *err;
 };
@@ -49,10 +49,10 @@ static herr_t lost_visit_attribute(hid_t object, const char *name,
 }
 
 /*
- * libhdf5 (1.10 at least) collects attributes of a header in a table before it gives
- * them out, and when one of them cannot be decoded it frees entries that it never
- * set.  Looking for a name that is not there decodes all of them without a table;
- * those in a heap are given out one by one where no order is asked for.
+ * libhdf5 (1.10 at least) collects the attributes of a header in a table before it
+ * returns any, and if it cannot decode one of them, it frees entries that it never set.
+ * Looking for a name that does not exist makes it decode all of them without a table.
+ * Attributes in a heap are returned one by one if no order is asked for.
  */
 enum hdf5_rest hdf5_lost_rest(hid_t object, char *why, size_t n)
 {
@@ -78,7 +78,7 @@ static bool lost_decodes(struct search *s)
 
 /* ---- the search ---------------------------------------------------------- */
 
-/* The file anew, for the library remembers what it has read. */
+/* Open the file and the object again, because the library caches what it has read. */
 static int lost_reopen(struct search *s)
 {
 	int r;
@@ -98,7 +98,8 @@ static int lost_reopen(struct search *s)
 	return error_set(s->err, -EIO, "it cannot be opened: %s", s->why);
 }
 
-/* 1: the library decodes attributes [from, to); 0: it does not. */
+/* Hide all attributes but [from, to).  Return 1 if the library decodes these, 0 if
+ * not, -errno on errors. */
 static int lost_attempt(struct search *s, size_t from, size_t to)
 {
 	int r;
@@ -140,7 +141,8 @@ static int lost_add_attribute(struct search *s, size_t i)
 	return lost_add(s, header.attributes.at[i].name, i, why);
 }
 
-/* Find the bad ones in [from, to); `bad` has a byte for each. */
+/* Find the attributes in [from, to) that the library cannot decode; set the byte of
+ * each in `bad`. */
 static int lost_sift(struct search *s, size_t from, size_t to, char *bad)
 {
 	size_t middle = from + (to - from) / 2;
@@ -161,7 +163,8 @@ static int lost_sift(struct search *s, size_t from, size_t to, char *bad)
 	return r < 0 ? r : lost_sift(s, middle, to, bad);
 }
 
-/* Open with all hidden that are bad.  1: the library decodes the others. */
+/* Hide all bad attributes.  Return 1 if the library decodes the others, 0 if not,
+ * -errno on errors. */
 static int lost_hide(struct search *s, const char *bad)
 {
 	int r;
@@ -173,7 +176,7 @@ static int lost_hide(struct search *s, const char *bad)
 	return r < 0 ? r : lost_decodes(s);
 }
 
-/* Where the object's header is, and how numbers are stored there. */
+/* Read the object's header into `header`. */
 static int lost_read_header(struct search *s)
 {
 	hid_t fcpl = H5Fget_create_plist(s->o->file);
@@ -221,8 +224,8 @@ static void lost_stop_hiding(void)
 	hiding = false;
 }
 
-/* Open it as it is: attributes that the library gets at before it fails are
- * listed. */
+/* Open the object with nothing hidden: attributes that the library decodes before it
+ * fails are listed.  The lock is not held after an error. */
 static int lost_open_unhidden(struct search *s, struct error *err)
 {
 	char why[sizeof s->err->text];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of which libhdf5 cannot decode an attribute. */
+/* Objects with attributes that libhdf5 cannot decode. */
 #ifndef FORMATS_HDF5_FILE_LOST_H
 #define FORMATS_HDF5_FILE_LOST_H
 
@@ -8,30 +8,32 @@
 
 struct hdf5_header;
 
-/* Attributes that the library does not get at, besides those that are named. */
+/* Which attributes of an object the library cannot list, apart from those in
+ * hdf5_lost.names. */
 enum hdf5_rest {
 	HDF5_REST_NONE, /* it may list attributes in any order */
-	HDF5_REST_SOME, /* in H5_ITER_NATIVE only, and will fail at one */
+	HDF5_REST_SOME, /* in H5_ITER_NATIVE order only, and fails at one */
 	HDF5_REST_ALL   /* it must not try: it frees what it never allocated */
 };
 struct hdf5_lost {
-	json_t *names; /* of those that are hidden, and why; NULL: none is */
+	json_t *names; /* hidden attributes: name and reason; NULL: none */
 	enum hdf5_rest rest;
 };
-/* What of an object's attributes the library may list; `why` is set unless that is
- * all of them.  To be asked before each H5Aiterate2.  Lock held. */
+/* Find out which attributes of an object the library may list.  Call this before each
+ * H5Aiterate2.  Unless the library may list all of them, `why` (`n` bytes) is set to
+ * the reason.  The lock must be held. */
 enum hdf5_rest hdf5_lost_rest(hid_t object, char *why, size_t n);
 /*
- * hdf5_place_open; then, where the library cannot go through the object's
- * attributes because it cannot decode some of them, the object is opened so that
- * these are not there for it.  lost->names is the caller's.  Lock held until
- * hdf5_lost_close, but not when it fails.
+ * Do what hdf5_place_open does.  If the library cannot list the attributes of the object
+ * because it cannot decode some of them, hide these from it and open the object again.
+ * The caller owns lost->names.  After success the lock is held until hdf5_lost_close;
+ * after an error it is not held.
  */
 int hdf5_lost_open(const struct hdf5_place *at, struct hdf5_opened *o,
 		   struct hdf5_lost *lost, struct error *err);
 void hdf5_lost_close(struct hdf5_opened *o);
-/* For the driver: what was read of a file, `n` bytes at `pos`, as the library is to
- * see it.  Lock held. */
+/* Called by the driver: replace hidden attributes in the `n` bytes that were read at
+ * `pos` of `file`.  The lock must be held. */
 void hdf5_lost_overlay(uint32_t file, uint64_t pos, void *buf, size_t n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One HDF5 file that is several on disk: the family and the multi driver's. */
+/* HDF5 files that are several files on disk, by the family or the multi driver. */
 /*
- * Two of libhdf5's file drivers divide the addresses of a file among several:
+ * Two of libhdf5's file drivers divide the addresses of an HDF5 file among several files:
  *
  *   family   x_0.h5 x_1.h5 ...   pieces of one size, one behind the other
  *   multi    x-m.h5 x-r.h5 ...   by what bytes are for; `split` is a multi driver of
- *                                two: metadata, raw data.  A member has addresses
- *                                from one of its own on, mostly far above the last
+ *                                two: metadata, raw data.  The addresses of a member
+ *                                begin mostly far above those of the one before
  *
  * The first member has the superblock, and there the driver's name and data (HDF5
  * file format 3.0, II.B and IV.A.2.u; H5FDfamily.c and H5FDmulti.c say what the data
@@ -17,7 +17,8 @@
  *               for each member: its first address (8), its bytes (8); names with
  *               "%s" in them, each padded to 8 n bytes
  *
- * All of them become one row of the table of files (formats/hdf5/file/members_rows.c).
+ * All members together become one row of the table of files
+ * (formats/hdf5/file/members_rows.c).
  */
 #include "formats/hdf5/file/members.h"
 
@@ -35,7 +36,7 @@
 #include "extent/file.h"
 #include "formats/hdf5/file/super.h"
 
-#define MEMBERS_MAX 65536u /* of a family */
+#define MEMBERS_MAX 65536u /* members of a family */
 
 void hdf5_members_free(struct hdf5_members *x)
 {
@@ -46,7 +47,7 @@ void hdf5_members_free(struct hdf5_members *x)
 	*x = (struct hdf5_members){.name = NULL};
 }
 
-/* Where the last component of a path begins. */
+/* Return where the last component of a path begins. */
 static size_t members_last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -54,7 +55,8 @@ static size_t members_last_component(const char *path)
 	return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-/* One more; takes the path (NULL: no memory). */
+/* Add a member.  Takes ownership of `path`; NULL means that there was no memory for
+ * it. */
 static int members_push(struct hdf5_members *x, char *path, uint64_t address,
 			uint64_t size, struct error *err)
 {
@@ -66,7 +68,8 @@ static int members_push(struct hdf5_members *x, char *path, uint64_t address,
 	return error_no_memory(err, "the members of an HDF5 file");
 }
 
-/* Look at all of them on disk; the sentence names one that is not as it should be. */
+/* Check that all members are on disk and large enough.  The sentence names the first
+ * that is not.  -ENODATA, -EBADMSG, and errors of stat. */
 static int members_check_files(struct hdf5_members *x, struct error *err)
 {
 	for (size_t i = 0; i < x->list.n; i++) {
@@ -103,11 +106,11 @@ static int members_check_files(struct hdf5_members *x, struct error *err)
 
 /* ---- the family driver --------------------------------------------------- */
 
-/* Names of members: a number between two texts. */
+/* The names of members: a number between two texts. */
 struct pattern {
 	const char *path;
-	size_t before, after; /* the number's place in `path` */
-	unsigned width;       /* digits at least */
+	size_t before, after; /* the number is [before, after) of `path` */
+	unsigned width;       /* least number of digits */
 };
 
 static char *family_member_path(const struct pattern *p, unsigned long long i)
@@ -133,7 +136,8 @@ static char *family_pattern_text(const struct pattern *p)
 		       : out;
 }
 
-/* "x_%d.h5", "x_%05d.h5": one conversion, in the last component. */
+/* Parse a pattern: "x_%d.h5" or "x_%05d.h5", with one conversion, in the last
+ * component. */
 static bool pattern_parse(const char *path, struct pattern *p)
 {
 	const char *at = strchr(path + members_last_component(path), '%'), *end;
@@ -149,7 +153,8 @@ static bool pattern_parse(const char *path, struct pattern *p)
 	       !strchr(end + 1, '%');
 }
 
-/* The superblock of the first member, if it is one of a family. */
+/* Read the superblock of the first member.  Return false if it is not a member of a
+ * family. */
 static bool family_read_first(const struct pattern *p, struct hdf5_super *super)
 {
 	cleanup_free char *path = family_member_path(p, 0);
@@ -181,7 +186,7 @@ static int find_family(const struct pattern *p, const struct hdf5_super *super,
 	return r ? r : members_check_files(out, err);
 }
 
-/* Is it the number of a member of a family whose other members are there, too? */
+/* Is `number` that of a member of a family whose other members exist as well? */
 static bool fits_family(const struct pattern *p, uint64_t number,
 			struct hdf5_super *super)
 {
@@ -198,8 +203,8 @@ static bool fits_family(const struct pattern *p, uint64_t number,
 	return second && access(second, F_OK) == 0;
 }
 
-/* The digits [begin, end) as the number of a member: padded with zeros to that length,
- * or as long as they need be. */
+/* Try the digits [begin, end) as the number of a member: padded with zeros to that
+ * length, or as long as the number needs. */
 static bool try_digits(const char *path, size_t begin, size_t end,
 		       struct pattern *p, struct hdf5_super *super)
 {
@@ -212,7 +217,7 @@ static bool try_digits(const char *path, size_t begin, size_t end,
 	return path[begin] != '0' && fits_family(p, number, super);
 }
 
-/* The pattern that a member's name follows. */
+/* Guess the pattern that the name of the member `path` follows. */
 static bool guess_pattern(const char *path, struct pattern *p,
 			  struct hdf5_super *super)
 {
@@ -232,7 +237,8 @@ static bool guess_pattern(const char *path, struct pattern *p,
 		if (try_digits(path, begin, end, p, super))
 			return true;
 	}
-	/* A first member whose second is missing: its last zeros are the number. */
+	/* This may be a first member whose second is missing: the last zeros are its
+	 * number. */
 	if (!hdf5_super_read(path, super) ||
 	    strcmp(super->driver, "NCSAfami") || super->data_size < 8)
 		return false;
@@ -251,7 +257,8 @@ static bool guess_pattern(const char *path, struct pattern *p,
 
 /* ---- the multi driver ---------------------------------------------------- */
 
-/* Superblock, B-trees, raw data, global heap, local heaps, object headers. */
+/* The kinds are superblock, B-trees, raw data, global heap, local heaps, object
+ * headers. */
 #define KINDS HDF5_MEMBER_KINDS
 static int members_compare_addresses(const void *a, const void *b)
 {
@@ -260,8 +267,8 @@ static int members_compare_addresses(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* What "%s" stands for in the names of members, given that of one of them: the path up
- * to there.  Malloc'ed; NULL: it is not that name. */
+/* Return the text that "%s" stands for (malloc'ed) if `path` is the member that is
+ * named by `name`; NULL if it is not. */
 static char *multi_stem(const char *path, const char *name)
 {
 	const char *at = strstr(name, "%s"), *end;
@@ -291,10 +298,10 @@ static char *multi_member_path(const char *path, const char *name,
 		       : out;
 }
 
-/* The members as the driver's data have them: numbers, then names. */
+/* The members as the driver's data describe them: numbers, then names. */
 struct table {
 	unsigned n;
-	unsigned of[KINDS]; /* which one each kind of bytes is in */
+	unsigned of[KINDS]; /* the member that has each kind of bytes */
 	const char *name[KINDS];
 	uint64_t address[KINDS], size[KINDS];
 };
@@ -318,7 +325,7 @@ static bool table_names(const struct hdf5_super *super, size_t at,
 
 static bool table_parse(const struct hdf5_super *super, struct table *t)
 {
-	/* Of a member, by the kind that it is named after. */
+	/* The number of the member that is named after a kind, by kind. */
 	unsigned number[KINDS + 1];
 	const unsigned char *map = super->data;
 	size_t at = 8;
@@ -345,7 +352,7 @@ static bool table_parse(const struct hdf5_super *super, struct table *t)
 	return table_names(super, at, t);
 }
 
-/* "/d/x-m.h5 + x-r.h5" */
+/* Return a name such as "/d/x-m.h5 + x-r.h5" (malloc'ed). */
 static char *multi_row_name(const struct hdf5_members *x)
 {
 	char *out = strdup(x->list.at[0].path);
@@ -361,8 +368,8 @@ static char *multi_row_name(const struct hdf5_members *x)
 	return out;
 }
 
-/* All of the multi driver's files, by the name and the superblock of one.  -EBADMSG,
- * -ENODATA, -ENOMEM. */
+/* Find all members of a file of the multi driver, from the name and the superblock of
+ * one.  -EBADMSG, -ENODATA, -ENOMEM. */
 static int find_multi(const char *path, const struct hdf5_super *super,
 		      struct hdf5_members *out, struct error *err)
 {
@@ -400,8 +407,9 @@ static int find_multi(const char *path, const struct hdf5_super *super,
 	return members_check_files(out, err);
 }
 
-/* The member with the superblock beside one of another kind: "x-m.h5" for "x-r.h5", by
- * the driver's own names for them (malloc'ed); NULL: there is none. */
+/* Return the path (malloc'ed) of the member with the superblock, given that of another
+ * member: "x-m.h5" for "x-r.h5", by the driver's own names for them.  *super is set to
+ * that superblock.  NULL if there is no such member. */
 static char *multi_first_member(const char *path, struct hdf5_super *super)
 {
 	static const char *const ends[] = {"-m.h5", "-s.h5", ".meta"};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Several files that are one HDF5 file, as one row of the table of files. */
 /*
- * Positions in the row are the addresses of the HDF5 file, but for those of a multi
- * driver, which may be any of 64 bits: there a position is the member's number in the
- * upper byte, and the place in it.  The file driver (formats/hdf5/file/driver.c) goes from
- * addresses to positions for all that the library reads.
+ * Positions in the row are the addresses of the HDF5 file, except for the multi driver,
+ * whose addresses may be any of 64 bits: there a position has the member's number in its
+ * upper byte, and the position in that member below.  The file driver
+ * (formats/hdf5/file/driver.c) turns the address of each read into a position.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,13 +19,14 @@
 
 #define MEMBER_SHIFT 56
 
-/* Rows of the multi driver's, whose addresses are no positions; the library's lock. */
+/* A row of a file of the multi driver, whose addresses are not positions.  Guarded by
+ * the library's lock. */
 struct wide {
 	const struct handles *h;
 	uint32_t file;
 	unsigned n;
 	uint64_t address[HDF5_MEMBER_KINDS];
-	uint64_t end[HDF5_MEMBER_KINDS]; /* by kind */
+	uint64_t end[HDF5_MEMBER_KINDS]; /* by kind of bytes */
 };
 static struct {
 	vec(struct wide) v;
@@ -99,8 +100,8 @@ static int note_wide(const struct hdf5_members *x, const struct handles *h,
 	return ok ? 0 : -ENOMEM;
 }
 
-/* A name that no file has, for the row of one that is really called "x_%d.h5" is that
- * file's.  NULL: no memory. */
+/* Return a name for the row (malloc'ed) that no file has: a file that is really called
+ * "x_%d.h5" has a row of that name.  NULL if out of memory. */
 static char *row_name(const struct hdf5_members *x)
 {
 	char *name = strdup(x->name);
@@ -136,7 +137,8 @@ int hdf5_members_add(const struct hdf5_members *x, struct handles *h,
 		if (piece[i].file == UINT32_MAX)
 			return error_no_memory(err,
 					       "the members of an HDF5 file");
-		/* What says where data are was read from another one. */
+		/* Another member says where the data in this one are, so this one
+		 * must stay as it is now. */
 		handles_expect(h, piece[i].file, &m->st);
 	}
 	*file = handles_add_joined(h, name, piece, (unsigned)x->list.n);

@@ -10,7 +10,7 @@
 
 #include "formats/hdf5/file/driver.h"
 
-/* Bytes of an object's path in a sentence. */
+/* Most bytes of an object's path in a sentence. */
 #define NAME_SHOWN 160
 
 void hdf5_place_close(struct hdf5_opened *o)
@@ -22,7 +22,8 @@ void hdf5_place_close(struct hdf5_opened *o)
 	hdf5_unlock();
 }
 
-/* Does every link on the way exist?  (What cannot be told counts as there.) */
+/* Does every link of the path `object` exist?  True as well if that cannot be found
+ * out. */
 static bool place_exists(hid_t file, const char *object)
 {
 	char *path = strdup(object);

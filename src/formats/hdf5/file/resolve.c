@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of other files in an HDF5 file: which file they mean. */
 /*
- * libhdf5 also looks in the working directory, so that what it reads depends on
- * where a program was started; we never do.  In exchange, an absolute name whose
- * file is gone is looked for by its last two components beside the file that
- * names it: result containers that hold absolute names can be moved together
- * with the directory of their parts.
+ * libhdf5 also looks in the working directory, so that what it reads depends on where a
+ * program was started.  This code never does.  Instead, an absolute name whose file does
+ * not exist is looked for by its last two components beside the file that has the name:
+ * so result files with absolute names can be moved together with the directory of their
+ * parts.
  *
- * In an archive names are those of other members (formats/hdf5/file/inside.c).
+ * In a member of an archive, names mean other members (formats/hdf5/file/inside.c).
  */
 #include "formats/hdf5/file/resolve.h"
 
@@ -21,12 +21,12 @@
 #include "base/cleanup.h"
 
 struct search {
-	char *dir;      /* of the file that holds the name */
-	char *real_dir; /* behind symlinks; NULL: the same */
+	char *dir;      /* directory of the file that has the name */
+	char *real_dir; /* `dir` behind symlinks; NULL: equal to `dir` */
 	const char *name, *last, *last_two;
-	char *first, *found; /* the first place, and where the file is */
+	char *first, *found; /* the first place tried, and the file's */
 	bool failed;         /* out of memory */
-	bool inside;         /* the name is one of a member of an archive */
+	bool inside;         /* the name is in a member of an archive */
 };
 
 static char *resolve_directory_of(const char *path)
@@ -39,7 +39,7 @@ static char *resolve_directory_of(const char *path)
 			     : strndup(path, (size_t)(slash - path));
 }
 
-/* Has a name a component ".."? */
+/* Does a name have a component ".."? */
 static bool goes_up(const char *name)
 {
 	for (size_t n; *name; name += n + (name[n] == '/')) {
@@ -50,13 +50,15 @@ static bool goes_up(const char *name)
 	return false;
 }
 
-/* Is it DIR/NAME?  Done when it is. */
+/* Try DIR/NAME; `dir` has `len` bytes.  Return true if the search is over, because the
+ * file exists or memory is exhausted. */
 static bool try_place(struct search *x, const char *dir, size_t len,
 		      const char *name)
 {
 	char *path;
 
-	/* Who made an archive has no say in where outside of it we look. */
+	/* The contents of an archive must not decide where files outside of it are
+	 * looked for. */
 	if (x->inside && goes_up(name))
 		return false;
 	if (asprintf(&path, "%.*s%s%s", (int)len, dir, len ? "/" : "", name) <
@@ -83,7 +85,7 @@ static bool try_dir(struct search *x, const char *dir, size_t len)
 	       try_place(x, dir, len, x->last);
 }
 
-/* Directories with ':' between; "${ORIGIN}" is that of the file. */
+/* Try the directories of a list with ':' between them; "${ORIGIN}" stands for x->dir. */
 static bool try_prefixes(struct search *x, const char *list)
 {
 	static const char origin[] = "${ORIGIN}";
@@ -121,7 +123,8 @@ static bool search_all(struct search *x, const struct hdf5_source *s,
 	};
 	bool absolute = x->name[0] == '/';
 
-	/* Ten thousand parts need not be looked at when there is one place. */
+	/* If only one place is possible, take it without a look: there may be ten
+	 * thousand parts. */
 	if (!absolute && !s->prefix && !getenv(variable[kind]) && !x->real_dir)
 		return asprintf(&x->first, "%s/%s", x->dir, x->name) < 0
 			       ? (x->first = NULL, x->failed = true)
@@ -138,7 +141,8 @@ static bool search_all(struct search *x, const struct hdf5_source *s,
 	return x->real_dir && try_dir(x, x->real_dir, strlen(x->real_dir));
 }
 
-/* The directory behind a file that is a symlink, else NULL. */
+/* Return the directory (malloc'ed) of the file that `path` leads to if it is a
+ * symlink, else NULL. */
 static char *real_directory(const struct hdf5_source *s, uint32_t from,
 			    const char *path)
 {
@@ -187,12 +191,13 @@ static int resolve_on_disk(struct hdf5_source *s, uint32_t from,
 		       : 0;
 }
 
-/* Beside the members of an archive only where prefix= says so. */
+/* Resolve a name in a member of an archive: to another member, or else to a file on
+ * disk in a directory of prefix=. */
 static int resolve_inside(struct hdf5_source *s, uint32_t from,
 			  const char *name, uint32_t *file, struct error *err)
 {
 	struct search x = {
-		.dir = strdup(s->dir), /* "${ORIGIN}" is the archive's */
+		.dir = strdup(s->dir), /* "${ORIGIN}": the archive's */
 		.inside = true,
 		.name = name,
 		.last = resolve_last_components(name, 1),

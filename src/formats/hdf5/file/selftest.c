@@ -2,18 +2,17 @@
 /* Does this libhdf5 tell our driver where chunks are?  Try it on a small file. */
 
 /*
- * That H5Dread_chunk makes one read of the chunk's stored bytes, and leaves its
- * buffer alone, is how libhdf5 behaves, not what it promises.  So each process
- * looks once, in a file that exists in memory only and is written by way of the
- * driver too (the library opens nothing that has no name): with the index of
- * old files, and with the newest for a dataset whose second axis may grow,
- * where the library's own functions go wrong.  What it complains of when there
- * is no chunk is learned on the way.
+ * H5Dread_chunk makes one read of the chunk's stored bytes and leaves its buffer alone.
+ * libhdf5 behaves so, but does not promise it.  So each process tests it once, in a file
+ * that exists in memory only and is also written through the driver (the library opens
+ * nothing without a name): with the chunk index of old files, and with the newest index
+ * for a dataset whose second axis may grow, where the library's own functions go wrong.
+ * The test also learns what the library complains of if there is no chunk.
  *
- * The file: after a user block of 512 bytes, a dataset of 2 x 2 chunks whose
- * last is absent, and one without any.  The stored bytes of chunk i, which no
- * filter made, are 20 + i times the letter 'a' + i, and odd chunks say that the
- * filter was skipped.
+ * The file has a user block of 512 bytes, a dataset of 2 x 2 chunks whose last is absent,
+ * and a dataset without chunks.  The stored bytes of chunk i, which no filter made, are
+ * 20 + i times the letter 'a' + i; the filter mask of odd chunks says that the filter was
+ * skipped.
  */
 
 #include "formats/hdf5/file/driver_private.h"
@@ -73,7 +72,7 @@ static bool self_create(const struct hdf5_driver_info *info,
 	return ok;
 }
 
-/* NULL, or what is wrong with the locations. */
+/* Return NULL, or in words what is wrong with the locations. */
 static const char *self_check(int fd, hid_t some, hid_t none,
 			      struct hdf5_complaint *absent)
 {
@@ -130,7 +129,8 @@ const char *hdf5_selftest(struct hdf5_complaint *absent)
 	const char *choice = getenv("TENSORFS_HDF5_DRIVER");
 	const char *wrong = self_test(H5F_LIBVER_EARLIEST, absent);
 
-	/* For tests, and for users who want to know whether it is at fault. */
+	/* For tests, and for users who want to find out whether the driver is at
+	 * fault. */
 	if (choice && !strcmp(choice, "off"))
 		return "TENSORFS_HDF5_DRIVER=off";
 	return wrong ? wrong : self_test(H5F_LIBVER_LATEST, absent);

@@ -29,7 +29,7 @@
 static const unsigned char magic[8] = {0x89, 'H',  'D',  'F',
 				       '\r', '\n', 0x1a, '\n'};
 
-/* An address; UINT64_MAX where it is undefined, or beyond all there is. */
+/* Read an address; return UINT64_MAX if it is undefined (all bits set). */
 static uint64_t super_address(const unsigned char *p, unsigned bytes)
 {
 	uint64_t v = load_le(p, bytes);
@@ -48,7 +48,7 @@ static void super_set_driver(const unsigned char *name,
 	memcpy(out->data, data, out->data_size);
 }
 
-/* A block of its own. */
+/* Read driver information from a block of its own at `at`. */
 static void super_read_block(const unsigned char *p, size_t n, uint64_t at,
 			     struct hdf5_super *out)
 {
@@ -58,7 +58,8 @@ static void super_read_block(const unsigned char *p, size_t n, uint64_t at,
 	super_set_driver(p + at + 8, p + at + 16, load_le32(p + at + 4), out);
 }
 
-/* The message that its own beginning tells in the first block of an object header. */
+/* Read driver information from a message in the first block of the object header at
+ * `at`.  The message is found by the name with which its data begin. */
 static void super_read_message(const unsigned char *p, size_t n, uint64_t at,
 			       struct hdf5_super *out)
 {
@@ -79,7 +80,7 @@ static void super_read_message(const unsigned char *p, size_t n, uint64_t at,
 	}
 }
 
-/* Its first byte is p[0]; addresses count from there. */
+/* Parse the superblock that begins at p[0]; addresses count from there. */
 static bool super_parse_at(const unsigned char *p, size_t n,
 			   struct hdf5_super *out)
 {
@@ -164,7 +165,7 @@ int hdf5_superblock_find(struct handles *h, uint32_t file, unsigned *flags,
 		 (head[STATUS] & SWMR_WRITER) == SWMR_WRITER) {
 		*flags = H5F_ACC_SWMR_READ;
 		/* Such a writer neither moves nor frees what readers may use, and
-		 * takes the mark away when it closes the file. */
+		 * clears the mark when it closes the file. */
 		handles_may_grow(h, file, pin.base + at + STATUS, SWMR_WRITER);
 	}
 	handles_put(h, &pin);

@@ -10,17 +10,20 @@
 #define HDF5_SUPER_DATA 2048
 struct hdf5_super {
 	uint64_t eof;   /* address of the end of the file */
-	char driver[9]; /* "NCSAfami"; "": the file is one */
+	char driver[9]; /* "NCSAfami", ...; "": none, the file is whole */
 	size_t data_size;
-	unsigned char data[HDF5_SUPER_DATA]; /* the driver's */
+	/* The driver's data; what does not fit is cut off. */
+	unsigned char data[HDF5_SUPER_DATA];
 };
 
-/* Bytes of a file's beginning that are looked at. */
+/* Bytes of a file's beginning that are read. */
 #define HDF5_SUPER_HEAD 16384
-/* The same of bytes; false: there is no superblock among them, or it is damaged. */
+/* Parse the superblock in the first `n` bytes of a file.  Return false if there is
+ * none, or if it is damaged. */
 bool hdf5_super_parse(const unsigned char *head, size_t n,
 		      struct hdf5_super *out);
-/* Of a file, which may be anything; out->driver is "" where this is false. */
+/* Read the superblock of a file, which may be of any format.  Return false if there is
+ * none, or if it is damaged or cannot be read; out->driver is "" if there is none. */
 bool hdf5_super_read(const char *path, struct hdf5_super *out);
 
 #endif

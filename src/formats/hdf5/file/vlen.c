@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text and sequences of variable length, read for libhdf5 and not by it. */
+/* Text and sequences of variable length, which our code reads in place of libhdf5. */
 
 /*
- * libhdf5 reads such a value in the midst of converting it: from 16 bytes in the
- * file to a pointer, or a length and a pointer, in memory.  It does so without
- * a look at how long the value really is (formats/hdf5/file/heap.c), so a damaged length has
- * it write beyond a buffer, or serve what was in there before.
+ * libhdf5 reads such a value while it converts it: from 16 bytes in the file to a
+ * pointer, or a length and a pointer, in memory.  It does not check how long the value
+ * really is (formats/hdf5/file/heap.c), so with a damaged length it writes beyond a
+ * buffer, or returns what was in the buffer before.
  *
- * Conversions may be registered, and the last one that is goes first.  Ours
- * takes over from file to memory, wherever in a type such a value is: in a
- * structure, an array, another sequence, an attribute.  The library keeps what
- * it converts otherwise.  A type does not say which file it is of, so callers
- * do (hdf5_vlen_begin); there is one reader at a time, under the library's lock.
+ * libhdf5 lets programs register conversions, and tries the last one first.  Ours does
+ * all conversions from file to memory, wherever in a type such a value is: in a
+ * structure, an array, another sequence, an attribute.  All others stay with the library.
+ * A type does not say which file it is from, so callers do (hdf5_vlen_begin); there is
+ * one reader at a time, under the library's lock.
  *
- * All that values point to is in one arena, which has a limit (lengths come from
- * the file) and is given back whole, also when the library fails halfway.
+ * All memory that values point to is in one arena, which has a limit (lengths come from
+ * the file) and is freed as a whole, also if the library fails halfway.
  */
 #include "formats/hdf5/file/vlen.h"
 
@@ -44,13 +44,14 @@ struct arena {
 
 /* Guarded by the library's lock. */
 static struct {
-	bool ignored; /* values are empty */
+	bool ignored; /* values are left empty and not read */
 	bool lengths; /* sequences have a length only */
-	bool given;   /* what values point to is malloc'ed, and the library's */
+	bool given; /* values point to malloc'ed memory, which the library frees */
 	struct hdf5_heap *heap;
-	unsigned address; /* bytes of one in the file */
-	struct hdf5_heap
-		*other; /* of the file that is written, or that is read */
+	unsigned address; /* bytes of an address in the file */
+	/* The heaps of the other file: the one that is written or, after hdf5_vlen_turn, the
+	 * one that is read. */
+	struct hdf5_heap *other;
 	unsigned other_address;
 	struct arena arena;
 	struct error why;
@@ -87,7 +88,7 @@ static void *arena_alloc(struct arena *a, uint64_t n)
 		}
 		b->next = a->first;
 		a->first = b;
-		if (room == n) { /* of its own; go on in the last one */
+		if (room == n) { /* the current block stays in use */
 			a->used += n;
 			return b->bytes;
 		}
@@ -115,15 +116,16 @@ static void arena_empty(struct arena *a)
 /* ---- one value ----------------------------------------------------------- */
 
 struct conversion {
-	bool text;            /* a pointer is made; else a length and one */
-	hid_t from, to, dxpl; /* what it consists of */
-	bool same;            /* both are equal */
-	bool layered;         /* in which the library wants what was there */
+	bool text;            /* make a pointer; else a length and a pointer */
+	hid_t from, to, dxpl; /* types of items; transfer property list */
+	bool same;            /* the two types are equal */
+	bool layered;         /* H5Tconvert needs the old contents */
 	size_t from_size, to_size;
 	size_t reference; /* bytes of a value in the file */
 };
 
-/* `n` items at `data` as they are in memory. */
+/* Return the `n` items at `data` as they are in memory (owned by the arena), or NULL
+ * with now.why set. */
 static void *vlen_make_items(const struct conversion *c,
 			     const unsigned char *data, uint64_t n)
 {
@@ -163,7 +165,7 @@ static void *vlen_make_items(const struct conversion *c,
 	return out;
 }
 
-/* Without an address there is no value. */
+/* A reference without an address means that there is no value. */
 static bool vlen_is_null(const struct conversion *c,
 			 const unsigned char *reference)
 {
@@ -199,7 +201,7 @@ static int vlen_read_value(const struct conversion *c,
 	if (!now.ignored && hdf5_heap_get(now.heap, reference, c->from_size,
 					  &data, &n, &now.why) < 0)
 		return now.why.code;
-	/* A text without characters is not the same as none. */
+	/* An empty text is not the same as no text. */
 	if (n > 0 || (c->text && now.heap && !vlen_is_null(c, reference))) {
 		s.len = (size_t)n;
 		s.p = vlen_make_items(c, data, n);
@@ -213,8 +215,8 @@ static int vlen_read_value(const struct conversion *c,
 	return 0;
 }
 
-/* From the side on which what is made does not overwrite what is still to be
- * read. */
+/* Convert `n` values in place, beginning at the end at which results do not overwrite
+ * values that are still to be read. */
 static int vlen_read_values(const struct conversion *c, size_t n, size_t stride,
 			    size_t from_size, unsigned char *buf)
 {
@@ -224,7 +226,7 @@ static int vlen_read_values(const struct conversion *c, size_t n, size_t stride,
 	unsigned char reference[HDF5_HEAP_REFERENCE_MAX];
 	int r = 0;
 
-	/* For a fill value the library has room for its form in the file only. */
+	/* The buffer of a fill value only has room for its form in the file. */
 	if (now.ignored && !stride) {
 		memset(buf, 0, n * min_u64(from_size, to_size));
 		return 0;
@@ -242,7 +244,7 @@ static int vlen_read_values(const struct conversion *c, size_t n, size_t stride,
 
 static bool vlen_in_memory(hid_t type)
 {
-	hid_t copy = H5Tcopy(type); /* a copy always is */
+	hid_t copy = H5Tcopy(type); /* a copy is always in memory */
 	bool is = copy >= 0 && H5Tequal(type, copy) > 0;
 
 	if (copy >= 0)
@@ -250,7 +252,8 @@ static bool vlen_in_memory(hid_t type)
 	return is;
 }
 
-/* Both text or both sequences, from a file to memory. */
+/* Is it a conversion of text to text or of sequences to sequences, from a file to
+ * memory? */
 static bool vlen_is_ours(hid_t from, hid_t to)
 {
 	H5T_class_t class = H5Tget_class(from);
@@ -338,7 +341,7 @@ int hdf5_vlen_register(struct error *err)
 		      : 0;
 }
 
-/* ---- for whom ------------------------------------------------------------ */
+/* ---- the file that is read ----------------------------------------------- */
 
 static int vlen_read_file(void *ctx, uint64_t pos, void *buf, size_t n,
 			  struct error *err)
@@ -351,7 +354,7 @@ static int vlen_read_file(void *ctx, uint64_t pos, void *buf, size_t n,
 		err);
 }
 
-/* What the superblock says. */
+/* Get what the superblock says of addresses and lengths. */
 static bool vlen_learn_file(hid_t object, struct hdf5_heap_file *f)
 {
 	hid_t file = H5Iget_file_id(object);
@@ -391,7 +394,7 @@ static void *library_alloc(size_t n, void *ctx)
 
 static void library_free(void *p, void *ctx)
 {
-	(void)p, (void)ctx; /* it goes with the arena */
+	(void)p, (void)ctx; /* freed together with the arena */
 }
 
 hid_t hdf5_vlen_transfer(void)
