@@ -37,16 +37,16 @@ TEST(bits_outside)
 {
 	enum { OFFSET = 8, PRECISION = 10, EPOS = 12, ESIZE, MPOS, MSIZE };
 	static const char integer[] =
-		"integer of 4 bytes with bits outside of them: damaged";
-	static const char real[] = "a floating-point type with bits outside of "
-				   "its bytes: damaged";
+		"damaged integer of 4 bytes: bits lie outside of them";
+	static const char real[] = "a damaged floating-point type: bits lie "
+				   "outside of its bytes";
 
 	check_refused(damaged(H5T_STD_I32LE, OFFSET, 1), integer);
 	check_refused(damaged(H5T_STD_U32BE, OFFSET + 1, 255), integer);
 	check_refused(damaged(H5T_STD_I32LE, PRECISION, 33), integer);
 	check_refused(damaged(H5T_STD_I32LE, PRECISION, 0), integer);
 	check_refused(damaged(H5T_STD_B32LE, PRECISION + 1, 1),
-		      "bitfield of 4 bytes with bits outside of them: damaged");
+		      "damaged bitfield of 4 bytes: bits lie outside of them");
 	check_refused(damaged(H5T_IEEE_F64LE, OFFSET, 8), real);
 	check_refused(damaged(H5T_IEEE_F64LE, EPOS, 60), real);
 	check_refused(damaged(H5T_IEEE_F64LE, ESIZE, 0), real);

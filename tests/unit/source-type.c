@@ -103,7 +103,7 @@ TEST(integers)
 			"7-bit integer, converted");
 	check_converted(narrow(H5T_STD_I64LE, 8, 40, 0), 8, DTYPE_INT, 8,
 			"40-bit integer, converted");
-	check_refused(wide(), "128-bit integer, which NumPy has not");
+	check_refused(wide(), "128-bit integer, which NumPy lacks");
 }
 
 TEST(bitfields)

@@ -202,7 +202,8 @@ static int finish_structure(struct type_reader *r, struct members *all,
 		m->in_file = at;
 		at += size;
 		if (at > UINT32_MAX / 2)
-			return hdf5_type_refuse(r, e, "elements of 2 GiB");
+			return hdf5_type_refuse(r, e,
+						"elements of 2 GiB and more");
 	}
 	e->served.size = (uint32_t)at;
 	rc = keep_fields(r, all, true, &e->served);
@@ -231,7 +232,7 @@ static int finish_text(struct type_reader *r, struct members *all,
 		       struct element *e)
 {
 	int rc = hdf5_type_as_text(r, e,
-				   "structure with members that NumPy has not "
+				   "structure with members that NumPy lacks "
 				   "(text of any length, sequences, "
 				   "references, time)");
 

@@ -133,8 +133,10 @@ int hdf5_type_of_dtype(const struct dtype *d, hid_t *type, struct error *err)
 		break;
 	default:
 		dtype_name(d, name, sizeof name);
-		return error_set(err, -ENOTSUP,
-				 "HDF5 files of type %s are not written", name);
+		return error_set(
+			err, -ENOTSUP,
+			"elements of type %s cannot be written to HDF5 files",
+			name);
 	}
 	if (t < 0)
 		return error_no_memory(err, "an HDF5 element type");

@@ -84,13 +84,13 @@ int hdf5_type_read_integer(struct type_reader *r, hid_t type, const char *name,
 	}
 	if (!hdf5_type_is_sound(type)) {
 		snprintf(why, sizeof why,
-			 "%s of %zu bytes with bits outside of them: damaged",
+			 "damaged %s of %zu bytes: bits lie outside of them",
 			 name, size);
 		return hdf5_type_refuse(r, e, why);
 	}
 	if (bits > 64) {
-		snprintf(why, sizeof why, "%zu-bit %s, which NumPy has not",
-			 bits, name);
+		snprintf(why, sizeof why, "%zu-bit %s, which NumPy lacks", bits,
+			 name);
 		return hdf5_type_refuse(r, e, why);
 	}
 	/* Not narrower than it is stored, as in h5py. */
@@ -116,8 +116,8 @@ int hdf5_type_read_time(struct type_reader *r, hid_t type, struct element *e)
 	if ((size != 4 && size != 8) || !is_whole(type, size) ||
 	    !number_byte_order(type, &big))
 		return hdf5_type_refuse(r, e,
-					"HDF5's time of another size than 4 or "
-					"8 bytes");
+					"HDF5's time with a size other than 4 "
+					"or 8 bytes");
 	number_set_stored(r, e, DTYPE_INT, size, big);
 	return hdf5_type_say_text(
 		r, e,
@@ -263,8 +263,8 @@ static int refuse_float(struct type_reader *r, hid_t type, struct element *e)
 	if (!hdf5_type_is_sound(type) ||
 	    H5Tget_fields(type, &spos, &epos, &esize, &mpos, &msize) < 0)
 		return hdf5_type_refuse(r, e,
-					"a floating-point type with bits "
-					"outside of its bytes: damaged");
+					"a damaged floating-point type: bits "
+					"lie outside of its bytes");
 	if (H5Tget_norm(type) == H5T_NORM_MSBSET)
 		return hdf5_type_refuse(r, e,
 					"a floating-point type whose highest "
