@@ -223,7 +223,7 @@ static int read_contiguous(hid_t dset, hid_t dcpl, struct hdf5_description *d,
 	d->storage = HDF5_CONTIGUOUS;
 	if (n < 0 || n > RAW_MAX)
 		return error_set(err, -EIO,
-				 "its external files cannot be read");
+				 "its list of external files cannot be read");
 	if (n == 0) {
 		d->pos = H5Dget_offset(dset);
 		d->stored_bytes = H5Dget_storage_size(dset);
@@ -260,7 +260,8 @@ static int read_storage(hid_t dset, hid_t dcpl, uint32_t elem,
 		d->storage = HDF5_VIRTUAL;
 		return hdf5_mapping_read(dcpl, d, err);
 	default:
-		return error_set(err, -ENOTSUP, "its layout is unknown");
+		return error_set(err, -ENOTSUP,
+				 "its storage layout is unknown");
 	}
 }
 

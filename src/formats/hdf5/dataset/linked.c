@@ -108,8 +108,9 @@ static int map_all(struct hdf5_description *d, const struct hdf5_place *to,
 	if (!m->file || !m->dataset || !m->to || (!m->all && !m->from))
 		return error_no_memory(err, "the description of a dataset");
 	return open == -2 ? error_set(err, -ENOTSUP,
-				      "several of its axes have no end, behind "
-				      "a link to another file")
+				      "it is behind a link to another file and "
+				      "has several unlimited axes, which "
+				      "cannot be served")
 			  : 0;
 }
 

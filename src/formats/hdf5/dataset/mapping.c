@@ -26,13 +26,18 @@ static int mapping_read_name(hid_t dcpl, size_t i,
 
 	if (len <= 0 || len > NAME_BYTES)
 		return error_set(err, -EIO,
-				 "the name of source %zu cannot be read", i);
+				 "the name of source %zu of the virtual "
+				 "dataset cannot be read",
+				 i);
 	*out = malloc((size_t)len + 1);
 	if (!*out)
 		return error_no_memory(err, "the name of a source dataset");
 	if (get(dcpl, i, *out, (size_t)len + 1) == len)
 		return 0;
-	return error_set(err, -EIO, "the name of source %zu cannot be read", i);
+	return error_set(
+		err, -EIO,
+		"the name of source %zu of the virtual dataset cannot be read",
+		i);
 }
 
 /* Return a selection as one regular slab (malloc'ed, 4 x *rank numbers), or NULL if it
@@ -88,7 +93,9 @@ static int read_selections(hid_t dcpl, size_t i, struct hdf5_description *d,
 	if (from >= 0)
 		H5Sclose(from);
 	if (a < 0 || b < 0)
-		return error_set(err, -EIO, "mapping %zu cannot be read", i);
+		return error_set(
+			err, -EIO,
+			"mapping %zu of the virtual dataset cannot be read", i);
 	if (m->to && (m->all || m->from) && rank == d->own_rank)
 		return 0;
 	return error_set(err, -ENOTSUP,
@@ -116,8 +123,9 @@ int hdf5_mapping_read(hid_t dcpl, struct hdf5_description *d, struct error *err)
 	int r = 0;
 
 	if (H5Pget_virtual_count(dcpl, &n) < 0 || n >= TENSOR_PARTS_MAX)
-		return error_set(err, -EIO,
-				 "the virtual mapping cannot be read");
+		return error_set(
+			err, -EIO,
+			"the mappings of the virtual dataset cannot be read");
 	d->mapping = calloc(n + 1, sizeof *d->mapping);
 	if (!d->mapping)
 		return error_no_memory(err,
