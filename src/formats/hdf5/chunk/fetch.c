@@ -131,7 +131,8 @@ static int fetch_convert(hid_t from, hid_t to, uint64_t n, const void *bytes,
 		return error_no_memory(err, "converted elements");
 	memcpy(work, bytes, stored);
 	if (H5Tconvert(from, to, n, work, below, H5P_DEFAULT) < 0)
-		return error_set(err, -EIO, "its elements cannot be converted");
+		return error_set(err, -EIO,
+				 "libhdf5 cannot convert its elements");
 	memcpy(out, work, size);
 	return 0;
 }

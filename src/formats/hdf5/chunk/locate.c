@@ -168,9 +168,10 @@ static int index_damaged(const struct hdf5_index *x, struct error *err)
 {
 	return x->kind != HDF5_INDEX_BTREE1
 		       ? -ENOTSUP
-		       : error_set(err, -EBADMSG,
-				   "the chunk index is damaged: it has chunks "
-				   "that cannot be found");
+		       : error_set(
+				 err, -EBADMSG,
+				 "the chunk index is damaged: it lists chunks "
+				 "that cannot be found");
 }
 
 /* Check what was noted. Return 0 if the chunks can be looked up, 1 if all of them are in a
