@@ -253,13 +253,13 @@ TEST(damage)
 	check_fails("/words", 0, 4, "length 6, 1 bytes each");
 	CHECK_TEXT("/words", 1, 3, "||the fourth|");
 	PUT(word, "\4");
-	check_fails("/words", 0, 1, "whose object in a heap has 5 bytes");
+	check_fails("/words", 0, 1, "its object in a heap has 5 bytes");
 	PUT(word, "\377\377\377\377");
 	check_fails("/words", 0, 1, "length 4294967295");
 	PUT(word + 4, "\0\0");
-	check_fails("/words", 0, 1, "nowhere");
+	check_fails("/words", 0, 1, "has no address");
 	PUT(word + 4, "\1");
-	check_fails("/words", 0, 1, "is damaged: there is none");
+	check_fails("/words", 0, 1, "is damaged: no heap begins there");
 	PUT(word + 12, "\377\377");
 	check_fails("/words", 0, 1, "has no object 65535");
 	PUT(word + 12, "\0\0\1");
@@ -273,9 +273,9 @@ TEST(damage)
 	check_fails("/words", 0, 1, "object in a heap has 256 bytes");
 	CHECK_TEXT("/words", 1, 3, "||the fourth|");
 	PUT(heap + 8, "\10\0");
-	check_fails("/words", 0, 1, "its size cannot be");
+	check_fails("/words", 0, 1, "its size is impossible");
 	PUT(heap + 4, "\2");
-	check_fails("/words", 0, 1, "there is none");
+	check_fails("/words", 0, 1, "no heap begins there");
 	CHECK_TEXT("/words", 1, 2, "||");
 	handles_free(source.handles);
 }

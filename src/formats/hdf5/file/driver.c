@@ -154,10 +154,12 @@ static H5FD_t *file_driver_open(const char *name, unsigned flags, hid_t fapl,
 	if (!info || (info->handles &&
 		      strcmp(name, handles_path(info->handles, info->file))))
 		error_set(&failure, -EIO,
-			  "%s: not opened from within another file",
+			  "%s: libhdf5 may not open this file from within "
+			  "another one",
 			  file_shown(name));
 	else if (info->handles && flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC))
-		error_set(&failure, -EROFS, "%s: opened for reading only",
+		error_set(&failure, -EROFS,
+			  "%s: HDF5 files are opened for reading only",
 			  file_shown(name));
 	else if (!(f = calloc(1, sizeof *f)))
 		error_no_memory(&failure, "an open HDF5 file");
@@ -248,14 +250,18 @@ static herr_t file_driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 		return 0;
 	}
 	if (pos > ADDRESS_MAX || size > ADDRESS_MAX)
-		r = error_set(&failure, -EIO, "address beyond any file");
+		r = error_set(&failure, -EIO,
+			      "address %llu is beyond the end of any file: "
+			      "the HDF5 file is damaged",
+			      (unsigned long long)addr);
 	else if (f->info.handles)
 		r = handles_read(f->info.handles, f->info.file, pos, buf, size,
 				 &failure);
 	else if (file_read(f->info.fd, addr, buf, size) == (ssize_t)size)
 		r = 0;
 	else
-		r = error_set(&failure, -EIO, "the self-test's file ends");
+		r = error_set(&failure, -EIO,
+			      "the self-test's file ends too early");
 	if (r == 0 && f->info.handles)
 		hdf5_lost_overlay(f->info.file, pos, buf, size);
 	if (r == 0)
@@ -280,7 +286,7 @@ static herr_t file_driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	if (!f->info.handles && /* the self-test makes its file */
 	    pwrite(f->info.fd, buf, size, (off_t)addr) == (ssize_t)size)
 		return 0;
-	error_set(&failure, -EROFS, "opened for reading only");
+	error_set(&failure, -EROFS, "this HDF5 file is open for reading only");
 	file_driver_complain(__LINE__);
 	return -1;
 }
@@ -481,7 +487,8 @@ int hdf5_init(struct error *err)
 	if (initialised)
 		goto out;
 	if (!register_drivers())
-		r = error_set(err, -EIO, "libhdf5 refuses our file driver");
+		r = error_set(err, -EIO,
+			      "libhdf5 refuses the file driver of tensorfs");
 	else
 		r = hdf5_filters_register(err);
 	if (r == 0)

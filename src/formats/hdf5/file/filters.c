@@ -44,7 +44,8 @@ static int filter_params(const struct codec *c, size_t n, const unsigned *cd,
 	*p = (struct codec_params){.n = (uint32_t)n, .elem_size = element};
 	if (n > CODEC_CD_MAX)
 		return error_set(err, -EBADMSG,
-				 "%s: %zu parameters are too many", c->name, n);
+				 "%s: %zu parameters, at most %u are supported",
+				 c->name, n, (unsigned)CODEC_CD_MAX);
 	for (size_t i = 0; i < n; i++)
 		p->cd[i] = cd[i];
 	return c->check ? c->check(p, err) : 0;
@@ -77,9 +78,10 @@ static int filter_decode(const struct codec *c, const struct codec_params *p,
 		if (r != -ENOSPC)
 			return r;
 		if (size >= limit)
-			return error_set(err, -EBADMSG,
-					 "%s: decodes to more than %zu bytes",
-					 c->name, limit);
+			return error_set(
+				err, -EBADMSG,
+				"%s: the data decode to more than %zu bytes",
+				c->name, limit);
 		size = size > limit / 2 ? limit : size * 2;
 	}
 	*out = data;
@@ -98,7 +100,8 @@ static int filter_encode(const struct codec *c, const struct codec_params *p,
 	int r;
 
 	if (!c->encode)
-		return error_set(err, -ENOTSUP, "%s: for reading only",
+		return error_set(err, -ENOTSUP,
+				 "%s: this filter can decode only, not encode",
 				 c->name);
 	data = H5allocate_memory(in_len ? in_len : 1, 0);
 	if (!data)
@@ -108,7 +111,7 @@ static int filter_encode(const struct codec *c, const struct codec_params *p,
 		H5free_memory(data);
 		return r < 0 ? r
 			     : error_set(err, -ENOSPC,
-					 "%s: it does not get smaller",
+					 "%s: the data do not get smaller",
 					 c->name);
 	}
 	*out = data;
@@ -181,7 +184,9 @@ int hdf5_filters_register(struct error *err)
 		if (c->id < H5Z_FILTER_RESERVED) /* built into the library */
 			continue;
 		if (slot == SLOT_COUNT)
-			return error_set(err, -ENOSPC, "more than %u filters",
+			return error_set(err, -ENOSPC,
+					 "no more than %u filters can be added "
+					 "to libhdf5",
 					 (unsigned)SLOT_COUNT);
 		slot_codec[slot] = c;
 		class.filter = slot_function[slot++];

@@ -138,15 +138,16 @@ static int collection_read(const struct hdf5_heap *h, struct collection *c,
 	int r;
 
 	if (add_overflows(h->f.base, c->address, &pos))
-		return heap_damaged(err, c->address, "it is beyond any file");
+		return heap_damaged(err, c->address,
+				    "it is beyond the end of any file");
 	r = h->f.read(h->f.ctx, pos, head, heap_head_size(h), err);
 	if (r < 0)
 		return r;
 	if (memcmp(head, "GCOL\1", 5))
-		return heap_damaged(err, c->address, "there is none");
+		return heap_damaged(err, c->address, "no heap begins there");
 	size = heap_number(head + 8, h->f.length);
 	if (size < heap_head_size(h) || add_overflows(pos, size, &end))
-		return heap_damaged(err, c->address, "its size cannot be");
+		return heap_damaged(err, c->address, "its size is impossible");
 	r = h->f.read(h->f.ctx, end - 1, head, 1, err); /* is it all there? */
 	if (r < 0)
 		return r;
@@ -241,7 +242,7 @@ int hdf5_heap_get(struct hdf5_heap *h, const unsigned char *reference,
 		return 0;
 	if (address == 0)
 		return error_set(err, -EBADMSG,
-				 "a value of length %llu that is nowhere",
+				 "a value of length %llu has no address",
 				 (unsigned long long)n);
 	r = collection_get(h, address, &c, err);
 	if (r < 0)
@@ -253,12 +254,12 @@ int hdf5_heap_get(struct hdf5_heap *h, const unsigned char *reference,
 	size = heap_number(c->bytes + c->at[index] - heap_head_size(h) + 8,
 			   h->f.length);
 	if (mul_overflows(n, each, &want) || want != size)
-		return error_set(err, -EBADMSG,
-				 "a value of length %llu, %llu bytes each, "
-				 "whose object in a heap has %llu bytes",
-				 (unsigned long long)n,
-				 (unsigned long long)each,
-				 (unsigned long long)size);
+		return error_set(
+			err, -EBADMSG,
+			"a value has length %llu, %llu bytes each, but "
+			"its object in a heap has %llu bytes",
+			(unsigned long long)n, (unsigned long long)each,
+			(unsigned long long)size);
 	*data = c->bytes + c->at[index];
 	return 0;
 }

@@ -96,7 +96,8 @@ static int inside_stage(struct hdf5_source *s, const struct backing *b,
 	if (source_isolated())
 		return error_set(err, -ENOTSUP,
 				 "%s: it is compressed in the archive, and was "
-				 "not kept when that was opened: extract it",
+				 "not copied to memory when the archive was "
+				 "opened: extract it",
 				 path);
 	*file = source_staged(&a, &why);
 	return *file == UINT32_MAX

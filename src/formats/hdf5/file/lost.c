@@ -56,11 +56,11 @@ static herr_t lost_visit_attribute(hid_t object, const char *name,
  */
 enum hdf5_rest hdf5_lost_rest(hid_t object, char *why, size_t n)
 {
-	static const char nobody[] = "\x01(tensorfs: no such attribute)";
+	static const char absent_name[] = "\x01(tensorfs: no such attribute)";
 	enum hdf5_rest rest = HDF5_REST_NONE;
 	hsize_t at = 0;
 
-	if (H5Aexists(object, nobody) < 0)
+	if (H5Aexists(object, absent_name) < 0)
 		rest = HDF5_REST_ALL;
 	else if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
 			     lost_visit_attribute, NULL) < 0)
@@ -151,7 +151,8 @@ static int lost_sift(struct search *s, size_t from, size_t to, char *bad)
 	if (from == to)
 		return 0;
 	if (++s->attempts > ATTEMPTS_MAX)
-		return error_set(s->err, -ENOTSUP, "too many are damaged");
+		return error_set(s->err, -ENOTSUP,
+				 "too many attributes cannot be decoded");
 	r = lost_attempt(s, from, to);
 	if (r)
 		return r < 0 ? r : 0;
@@ -191,7 +192,8 @@ static int lost_read_header(struct search *s)
 	if (fcpl >= 0)
 		H5Pclose(fcpl);
 	if (!ok)
-		return error_set(s->err, -EIO, "its header is not found");
+		return error_set(s->err, -EIO,
+				 "its object header cannot be found");
 	return hdf5_header_read(s->at->s->handles, s->at->file, base,
 				(unsigned)addr, (unsigned)len, info.addr,
 				&header, s->err);

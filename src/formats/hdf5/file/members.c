@@ -380,7 +380,7 @@ static int find_multi(const char *path, const struct hdf5_super *super,
 	if (!table_parse(super, &t))
 		return error_set(err, -EBADMSG,
 				 "%s: its superblock is damaged: the members "
-				 "of the multi driver cannot be told",
+				 "of the multi driver cannot be found out",
 				 path);
 	out->driver = t.n == 2 ? "split" : "multi";
 	for (unsigned i = 0; i < t.n && !stem; i++)

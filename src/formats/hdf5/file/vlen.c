@@ -67,7 +67,8 @@ static void *arena_alloc(struct arena *a, uint64_t n)
 
 	if (n > a->most || a->used > a->most - n) {
 		error_set(&now.why, -ENOTSUP,
-			  "values of more than %llu MiB together",
+			  "values of variable length need more than %llu MiB "
+			  "together",
 			  (unsigned long long)(a->most >> 20));
 		return NULL;
 	}
@@ -158,7 +159,7 @@ static void *vlen_make_items(const struct conversion *c,
 	if (H5Tconvert(c->from, c->to, (size_t)n, work, below, c->dxpl) < 0) {
 		if (!now.why.code)
 			error_set(&now.why, -EIO,
-				  "a sequence cannot be converted");
+				  "libhdf5 cannot convert a sequence");
 		return NULL;
 	}
 	memcpy(out, work, served);
@@ -337,7 +338,9 @@ int hdf5_vlen_register(struct error *err)
 
 	if (sequence >= 0)
 		H5Tclose(sequence);
-	return ok < 0 ? error_set(err, -EIO, "libhdf5 refuses our conversion")
+	return ok < 0 ? error_set(err, -EIO,
+				  "libhdf5 refuses the conversion of "
+				  "values of variable length")
 		      : 0;
 }
 
