@@ -243,7 +243,7 @@ size_t hdf5_type_float_room(hid_t type)
 	size_t n = sizeof float_formats / sizeof *float_formats;
 	H5T_norm_t norm = H5Tget_norm(type);
 
-	/* The library stops the process when it converts any other kind. */
+	/* The library aborts the process if it converts any other normalisation. */
 	if (!hdf5_type_is_sound(type) ||
 	    (norm != H5T_NORM_IMPLIED && norm != H5T_NORM_NONE))
 		return 0;
