@@ -40,6 +40,21 @@ slow_data()
 	printf '%s\n' "$file"
 }
 
+# large_data: an archive of 258 MB that is decoded quickly.
+large_data()
+{
+	local file=$scratch/share/large.tar.gz dir=$scratch/large
+	[ -s "$file" ] || {
+		mkdir "$dir"
+		head -c 96M /dev/urandom | base64 -w 0 >"$dir/a"
+		head -c 96M /dev/urandom | base64 -w 0 >"$dir/b"
+		tar -c -C "$dir" a b | gzip -1 >"$file"
+		"$program" info --index="$file.tfsidx" "$file" >/dev/null &&
+			[ -s "$file.tfsidx" ]
+	} || die "no archive"
+	printf '%s\n' "$file"
+}
+
 # two_looks: a command that looks twice, the second time when it is told.
 two_looks()
 {
@@ -208,15 +223,16 @@ stage_does_not_fit()
 {
 	local file
 	memory_is_limited || { say "# memory is not limited here"; return; }
-	file=$(slow_data 9M)
-	TENSORFS_RUN_OPTIONS=--stage submit --wait --mem=30M "$here/job.sbatch" \
+	# A mount takes up to 64 MiB beside its cache, which gets half of what is left.
+	file=$(large_data)
+	TENSORFS_RUN_OPTIONS=--stage submit --wait --mem=192M "$here/job.sbatch" \
 		"$file" echo started {}
 	[ "$(sacct_status "$job")" = 5 ] || wrong "exit status" || return
 	! grep -q ^started "$scratch/share/$job.out" || wrong "it ran" || return
 	nothing_left || wrong "it began" || return
-	TENSORFS_RUN_OPTIONS=--stage=fit submit --wait --mem=30M "$here/job.sbatch" \
+	TENSORFS_RUN_OPTIONS=--stage=fit submit --wait --mem=192M "$here/job.sbatch" \
 		"$file" sh -c 'cmp "$1/a" "$2/a" && echo "equal in $1"' \
-		sh {} "$scratch/slow9M" || wrong "the second failed" || return
+		sh {} "$scratch/large" || wrong "the second failed" || return
 	output_has "equal in /tmp/tensorfs-" 5 || wrong "it was not mounted" ||
 		return
 	output_has "mounting instead" 5 || wrong "it does not say"
