@@ -12,7 +12,7 @@
 #define CAT_BYTES (1u << 20)
 
 /* 0 or -errno. */
-static int write_all(const char *data, size_t n)
+static int cat_write_all(const char *data, size_t n)
 {
 	while (n > 0) {
 		ssize_t w = write(STDOUT_FILENO, data, n);
@@ -53,7 +53,7 @@ static int copy_out(const struct command *c, struct fs *fs,
 		}
 		if (n == 0)
 			return CLI_DONE;
-		r = write_all(buf, (size_t)n);
+		r = cat_write_all(buf, (size_t)n);
 		if (r < 0) {
 			/* The reader has seen enough; it knows. */
 			if (r != -EPIPE)
@@ -80,8 +80,9 @@ static void close_source(struct opened *at)
 }
 
 /* Open the source of `text` and start what reads it; or an exit code. */
-static int open_source(const struct command *c, struct settings *s,
-		       const char *text, struct opened *at, struct node *node)
+static int cat_open_source(const struct command *c, struct settings *s,
+			   const char *text, struct opened *at,
+			   struct node *node)
 {
 	struct error err = {0};
 	int r;
@@ -106,13 +107,13 @@ static int find_file(const struct command *c, struct settings *s,
 	int r;
 
 	if (!at->session)
-		return open_source(c, s, text, at, node);
+		return cat_open_source(c, s, text, at, node);
 	if (!operand_split(text, &o)) {
 		cli_say(c, "out of memory");
 		return CLI_MEMORY;
 	}
 	r = strcmp(o.source, at->o.source)
-		    ? open_source(c, s, text, at, node)
+		    ? cat_open_source(c, s, text, at, node)
 		    : operand_find(c, &o, at->session, node);
 	operand_free(&o);
 	return r;

@@ -39,8 +39,8 @@ static int parse_shape(const char *option, const char *text, uint64_t *out,
 			 RANK_MAX);
 }
 
-static int arguments(const struct settings *s, const char *pattern,
-		     struct create_args *a, struct error *err)
+static int create_args_make(const struct settings *s, const char *pattern,
+			    struct create_args *a, struct error *err)
 {
 	unsigned rank;
 	int r;
@@ -83,8 +83,8 @@ static void print_list(const uint64_t *list, unsigned n)
 		printf("%s%" PRIu64, i ? ", " : "", list[i]);
 }
 
-static void print_json(const struct create_args *a,
-		       const struct create_result *r)
+static void create_print_json(const struct create_args *a,
+			      const struct create_result *r)
 {
 	struct pack_comp comp = a->comp;
 	char codec[32];
@@ -115,7 +115,7 @@ int cmd_create(const struct command *c, struct settings *s, int argc,
 	int r;
 
 	(void)argc;
-	if (arguments(s, argv[0], &a, &err) < 0)
+	if (create_args_make(s, argv[0], &a, &err) < 0)
 		return cli_usage(c, "%s", err.text);
 	interrupt_catch();
 	r = hdf5_create(&a, &result, &err);
@@ -135,7 +135,7 @@ int cmd_create(const struct command *c, struct settings *s, int argc,
 			"another tensor of that name",
 			result.others);
 	if (s->json)
-		print_json(&a, &result);
+		create_print_json(&a, &result);
 	else
 		puts(result.main);
 	create_result_free(&result);

@@ -25,7 +25,7 @@ struct informing {
 	struct error err;
 };
 
-static struct tensor *tensor_of(const struct node *n)
+static struct tensor *info_tensor_of(const struct node *n)
 {
 	return n->files ? tensor_of_files(n->files) : NULL;
 }
@@ -39,7 +39,7 @@ static int count_tensor(void *ctx, struct tensor *t)
 	return 0;
 }
 
-static int inform(void *ctx, struct tensor *t)
+static int inform_tensor(void *ctx, struct tensor *t)
 {
 	struct informing *in = ctx;
 	struct report r;
@@ -83,7 +83,7 @@ static int inform_datasets(struct informing *in, struct session *session,
 		       source ? format_of(source) : "", source ? ", " : "",
 		       in->count, in->count == 1 ? "" : "s");
 	}
-	return r < 0 ? r : report_walk(tree, node, inform, in);
+	return r < 0 ? r : report_walk(tree, node, inform_tensor, in);
 }
 
 /* A source inside: what is known of it without reading it.  HDF5 files are looked
@@ -200,17 +200,19 @@ static int inform_source(struct informing *in, struct session *session,
 	const struct source *source = inside_source(session, node);
 	json_t *about;
 
-	if (source && (!source->ops->about || tensor_of(node)))
+	if (source && (!source->ops->about || info_tensor_of(node)))
 		json_object_set_new(whole, "format",
 				    json_string(format_of(source)));
-	if (!source || !source->ops->about || tensor_of(node))
+	if (!source || !source->ops->about || info_tensor_of(node))
 		return inform_datasets(in, session, node,
-				       node->type == S_IFDIR && !tensor_of(node)
+				       node->type == S_IFDIR &&
+						       !info_tensor_of(node)
 					       ? o->source
 					       : NULL);
 	about = source->ops->about(source, node->node);
 	if (!about)
-		return error_set(&in->err, -ENOMEM, "out of memory");
+		return error_no_memory(&in->err,
+				       "the description of the archive");
 	if (!node->node)
 		json_object_set(whole, "format",
 				json_object_get(about, "format"));

@@ -38,7 +38,7 @@ struct listing {
 };
 
 /* A name may hold what a terminal takes for a command. */
-static void print_name(const struct listing *l, const char *name)
+static void ls_print_name(const struct listing *l, const char *name)
 {
 	if (!l->terminal) {
 		fputs(name, stdout);
@@ -59,7 +59,7 @@ static const struct kind {
 	     {S_IFBLK, 'b', "block device"}, {S_IFIFO, 'p', "fifo"},
 	     {S_IFSOCK, 's', "socket"}};
 
-static const struct kind *kind_of(mode_t mode)
+static const struct kind *ls_kind_of(mode_t mode)
 {
 	for (size_t i = 1; i < sizeof kinds / sizeof kinds[0]; i++)
 		if ((mode & S_IFMT) == kinds[i].type)
@@ -76,7 +76,7 @@ static void mode_text(mode_t mode, char out[11])
 {
 	const char *letters = "rwxrwxrwx";
 
-	out[0] = kind_of(mode)->letter;
+	out[0] = ls_kind_of(mode)->letter;
 	for (int i = 0; i < 9; i++)
 		out[i + 1] = mode & (0400 >> i) ? letters[i] : '-';
 	if (mode & S_ISUID)
@@ -130,17 +130,17 @@ static void print_long(struct listing *l, const char *name,
 		snprintf(size, sizeof size, "%jd", (intmax_t)st->st_size);
 	printf("%s %2lu %s %s %12s %s ", mode, (unsigned long)st->st_nlink,
 	       l->owner, l->group, size, when);
-	print_name(l, name);
+	ls_print_name(l, name);
 	if (S_ISLNK(st->st_mode) &&
 	    fs_readlink(l->fs, st->st_ino, &target) == 0) {
 		printf(" -> ");
-		print_name(l, target);
+		ls_print_name(l, target);
 	}
 	putchar('\n');
 }
 
-static void print_json(struct listing *l, const char *name,
-		       const struct stat *st)
+static void ls_print_json(struct listing *l, const char *name,
+			  const struct stat *st)
 {
 	const char *target = NULL;
 
@@ -152,7 +152,7 @@ static void print_json(struct listing *l, const char *name,
 	printf(", \"type\": \"%s\", \"size\": %jd, \"mtime\": %jd, "
 	       "\"mode\": \"%04o\", \"ino\": %ju, \"nlink\": %ju, "
 	       "\"uid\": %u, \"gid\": %u",
-	       kind_of(st->st_mode)->word, (intmax_t)st->st_size,
+	       ls_kind_of(st->st_mode)->word, (intmax_t)st->st_size,
 	       (intmax_t)st->st_mtime, (unsigned)(st->st_mode & 07777),
 	       (uintmax_t)st->st_ino, (uintmax_t)st->st_nlink,
 	       (unsigned)st->st_uid, (unsigned)st->st_gid);
@@ -177,7 +177,7 @@ static bool print_entry(void *ctx, const char *name, const struct entry *e,
 	if (S_ISDIR(e->st.st_mode))
 		l->saw_dir = true;
 	if (!l->s->long_list && !l->s->json) {
-		print_name(l, name);
+		ls_print_name(l, name);
 		putchar('\n');
 		return !ferror(stdout);
 	}
@@ -191,7 +191,7 @@ static bool print_entry(void *ctx, const char *name, const struct entry *e,
 		}
 	}
 	if (l->s->json)
-		print_json(l, name, &whole.st);
+		ls_print_json(l, name, &whole.st);
 	else
 		print_long(l, name, &whole.st);
 	return !ferror(stdout);
@@ -204,7 +204,7 @@ static void list_one(struct listing *l, uint64_t ino, const char *path,
 
 	if (heading && !l->s->json) {
 		fputs(l->blank ? "\n" : "", stdout);
-		print_name(l, path);
+		ls_print_name(l, path);
 		puts(":");
 		l->blank = true;
 	}

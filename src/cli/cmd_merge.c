@@ -23,7 +23,8 @@ struct merging {
 	bool opening;     /* names and locks: nothing was read so far */
 };
 
-static void show(void *ctx, const char *what, uint64_t done, uint64_t total)
+static void merge_show_progress(void *ctx, const char *what, uint64_t done,
+				uint64_t total)
 {
 	struct merging *g = ctx;
 
@@ -39,7 +40,7 @@ static void show(void *ctx, const char *what, uint64_t done, uint64_t total)
 
 /* ---- what is said -------------------------------------------------------- */
 
-static int say_json(const struct merging *g)
+static int merge_report_json(const struct merging *g)
 {
 	const struct merge_result *x = &g->result;
 	json_t *j = json_pack(
@@ -65,13 +66,13 @@ static int say_json(const struct merging *g)
 	return cli_flush_report(g->c);
 }
 
-static int say(const struct merging *g)
+static int merge_report(const struct merging *g)
 {
 	const struct merge_result *x = &g->result;
 	char stored[32];
 
 	if (g->s->json)
-		return say_json(g);
+		return merge_report_json(g);
 	if (g->s->quiet)
 		return CLI_DONE;
 	if (x->nothing) {
@@ -92,7 +93,8 @@ static int say(const struct merging *g)
 	return cli_flush_report(g->c);
 }
 
-static int failed(const struct merging *g, const struct error *err)
+static int merge_report_failure(const struct merging *g,
+				const struct error *err)
 {
 	bool stopped = err->code == -EINTR && interrupted;
 
@@ -130,7 +132,7 @@ static int failed(const struct merging *g, const struct error *err)
 /* ---- what is done -------------------------------------------------------- */
 
 /* 0; -errno with a sentence. */
-static int merge(struct merging *g, struct error *err)
+static int merge_files(struct merging *g, struct error *err)
 {
 	char *paths[] = {(char *)g->main};
 	struct session *session = NULL;
@@ -179,15 +181,15 @@ int cmd_merge(const struct command *c, struct settings *s, int argc,
 				     .jobs = s->pack.jobs,
 				     .memory = s->pack.memory,
 				     .stop = &interrupted,
-				     .progress = show,
+				     .progress = merge_show_progress,
 				     .ctx = &g};
 	progress_init(&g.progress, "none", "", 0);
 	interrupt_catch();
 	/* Who read the progress may go; who reads the summary is waited for. */
 	pipe = signal(SIGPIPE, SIG_IGN);
-	code = merge(&g, &err);
+	code = merge_files(&g, &err);
 	signal(SIGPIPE, pipe);
-	code = code < 0 ? failed(&g, &err) : say(&g);
+	code = code < 0 ? merge_report_failure(&g, &err) : merge_report(&g);
 	interrupt_die();
 	return code;
 }

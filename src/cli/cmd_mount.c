@@ -142,7 +142,7 @@ static void on_ready(void *ctx)
 }
 
 /* Start the threads and serve until the mount ends. */
-static int serve(struct mounting *m, struct error *err)
+static int mount_serve(struct mounting *m, struct error *err)
 {
 	int r = source_isolate(m->s->foreground, err);
 
@@ -173,7 +173,7 @@ static int stay_in_foreground(struct mounting *m)
 
 	if (chdir("/") < 0)
 		cli_say(m->c, "cannot change to /: %s", strerror(errno));
-	r = serve(m, &err);
+	r = mount_serve(m, &err);
 	if (r < 0)
 		cli_say(m->c, "%s", err.text);
 	return r == 0         ? CLI_DONE
@@ -186,7 +186,7 @@ static int stay_in_foreground(struct mounting *m)
 static _Noreturn void serve_as_daemon(struct mounting *m)
 {
 	struct error err = {0};
-	int r = serve(m, &err);
+	int r = mount_serve(m, &err);
 	int code = r < 0 ? CLI_INCOMPLETE : CLI_DONE;
 
 	if (r < 0 && m->ready)
@@ -200,7 +200,7 @@ static _Noreturn void serve_as_daemon(struct mounting *m)
 }
 
 /* Fork the daemon and wait until it serves.  Returns only after a failure. */
-static int start_daemon(struct mounting *m)
+static int mount_start_daemon(struct mounting *m)
 {
 	struct error err = {0};
 	int r = daemon_fork(&m->daemon, &err);
@@ -237,7 +237,8 @@ int cmd_mount(const struct command *c, struct settings *s, int argc,
 	if (r == 0)
 		r = open_and_mount(&m);
 	if (r == 0)
-		r = s->foreground ? stay_in_foreground(&m) : start_daemon(&m);
+		r = s->foreground ? stay_in_foreground(&m)
+				  : mount_start_daemon(&m);
 	end_mount(&m, r);
 	if (r != 0 && s->notify_pipe && !m.ready)
 		notify_failed(s->notify_pipe);

@@ -25,7 +25,7 @@ struct packer {
 	bool no_source; /* it could not even be listed */
 };
 
-static void note(void *ctx, const char *sentence)
+static void pack_note(void *ctx, const char *sentence)
 {
 	struct packer *p = ctx;
 
@@ -34,8 +34,8 @@ static void note(void *ctx, const char *sentence)
 		cli_say(p->c, "%s", sentence);
 }
 
-static int check(void *ctx, const char *path, int fd, const uint64_t xxh3[2],
-		 struct error *err)
+static int pack_check_written(void *ctx, const char *path, int fd,
+			      const uint64_t xxh3[2], struct error *err)
 {
 	struct packer *p = ctx;
 
@@ -44,39 +44,39 @@ static int check(void *ctx, const char *path, int fd, const uint64_t xxh3[2],
 }
 
 /* All but what the scan says. */
-static void set_args(struct packer *p)
+static void pack_set_args(struct packer *p)
 {
 	struct settings *s = p->s;
 	struct sink_args *a = &p->args;
 	/* A sample is what a chunk is anyway. */
 	const char *chunk = pack_chunk_is_sample(s) ? NULL : s->pack.chunk;
 
-	*a = (struct sink_args){.path = p->out,
-				.replace = s->pack.force,
-				.comp = s->pack.comp,
-				.block = s->pack.block_size,
-				.threads = s->threads,
-				.memory = s->pack.memory / 2,
-				.index = s->pack.no_index ? PACK_INDEX_NONE
-							  : PACK_INDEX_BESIDE,
-				.numeric_owner = s->pack.numeric_owner ||
-						 s->pack.uid != OWNER_DEFAULT,
-				.epoch = p->feed_options.mtime_most == INT64_MAX
-						 ? INT64_MIN
-						 : p->feed_options.mtime_most,
-				.chunk = chunk,
-				.shape = s->pack.shape,
-				.dtype = s->pack.dtype,
-				.labels = s->pack.labels,
-				.dataset = s->dataset,
-				.stop = &interrupted,
-				.check = s->pack.verify ? check : NULL,
-				.check_ctx = p,
-				.note = note,
-				.note_ctx = p};
+	*a = (struct sink_args){
+		.path = p->out,
+		.replace = s->pack.force,
+		.comp = s->pack.comp,
+		.block = s->pack.block_size,
+		.threads = s->threads,
+		.memory = s->pack.memory / 2,
+		.index = s->pack.no_index ? PACK_INDEX_NONE : PACK_INDEX_BESIDE,
+		.numeric_owner =
+			s->pack.numeric_owner || s->pack.uid != OWNER_DEFAULT,
+		.epoch = p->feed_options.mtime_most == INT64_MAX
+				 ? INT64_MIN
+				 : p->feed_options.mtime_most,
+		.chunk = chunk,
+		.shape = s->pack.shape,
+		.dtype = s->pack.dtype,
+		.labels = s->pack.labels,
+		.dataset = s->dataset,
+		.stop = &interrupted,
+		.check = s->pack.verify ? pack_check_written : NULL,
+		.check_ctx = p,
+		.note = pack_note,
+		.note_ctx = p};
 }
 
-static int open_sink(struct packer *p, struct error *err)
+static int pack_open_sink(struct packer *p, struct error *err)
 {
 	struct sink_args *a = &p->args;
 
@@ -86,7 +86,7 @@ static int open_sink(struct packer *p, struct error *err)
 }
 
 /* Unit by unit. */
-static int put_all(struct packer *p, struct error *err)
+static int pack_put_units(struct packer *p, struct error *err)
 {
 	struct feed_unit u;
 	uint64_t done = 0;
@@ -103,7 +103,7 @@ static int put_all(struct packer *p, struct error *err)
 }
 
 /* Names of one file are files of their own. */
-static void part_links(struct scan *s)
+static void pack_part_links(struct scan *s)
 {
 	s->bytes = 0;
 	for (size_t i = 0; i < s->list.n; i++) {
@@ -114,7 +114,7 @@ static void part_links(struct scan *s)
 }
 
 /* They go with the sink. */
-static int keep_strings(struct packer *p, struct error *err)
+static int pack_keep_strings(struct packer *p, struct error *err)
 {
 	struct sink_result *r = &p->report.result;
 
@@ -124,16 +124,16 @@ static int keep_strings(struct packer *p, struct error *err)
 		cli_say(p->c, "%s: %s", p->out, r->warning);
 	p->report.index = r->index ? strdup(r->index) : NULL;
 	if (r->index && !p->report.index)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of the index");
 	r->codec = r->index = r->warning = NULL;
 	return 0;
 }
 
-static int pack(struct packer *p, struct error *err)
+static int pack_write(struct packer *p, struct error *err)
 {
 	int r;
 
-	set_args(p);
+	pack_set_args(p);
 	r = p->ops->check(&p->args, err);
 	if (r == 0)
 		r = out_check(p->out, p->s->pack.force, err);
@@ -143,9 +143,9 @@ static int pack(struct packer *p, struct error *err)
 	r = scan_new(&p->scan, p->top, &p->scan_options, &interrupted, err);
 	p->no_source = r < 0 && r != -ENOMEM && r != -EINTR;
 	if (r == 0 && p->ops->no_links)
-		part_links(p->scan);
+		pack_part_links(p->scan);
 	if (r == 0)
-		r = open_sink(p, err);
+		r = pack_open_sink(p, err);
 	if (r == 0)
 		r = feed_new(&p->feed, p->scan, p->top, &p->feed_options,
 			     &interrupted, err);
@@ -153,17 +153,17 @@ static int pack(struct packer *p, struct error *err)
 		return r;
 	progress_init(&p->progress, p->s->quiet ? "none" : p->s->progress,
 		      "packed", p->scan->bytes);
-	r = put_all(p, err);
+	r = pack_put_units(p, err);
 	if (r == 0)
 		r = p->sink->ops->finish(p->sink, &p->report.result, err);
 	progress_clear(&p->progress);
 	if (r == 0)
-		r = keep_strings(p, err);
+		r = pack_keep_strings(p, err);
 	return r;
 }
 
 /* No thread is left then. */
-static void close_all(struct packer *p)
+static void pack_close(struct packer *p)
 {
 	if (p->sink)
 		p->sink->ops->close(p->sink);
@@ -172,7 +172,7 @@ static void close_all(struct packer *p)
 	p->feed = NULL;
 }
 
-static int verify(struct packer *p, struct error *err)
+static int pack_verify_result(struct packer *p, struct error *err)
 {
 	int64_t n;
 
@@ -201,11 +201,11 @@ static int pack_directory(struct packer *p)
 	}
 	interrupt_catch();
 	progress_init(&all, "none", "", 0);
-	r = pack(p, &err);
-	close_all(p);
+	r = pack_write(p, &err);
+	pack_close(p);
 	made = r == 0;
 	if (made)
-		r = verify(p, &err);
+		r = pack_verify_result(p, &err);
 	p->report.scan = p->scan;
 	p->report.seconds = progress_seconds(&all);
 	if (r == 0) {

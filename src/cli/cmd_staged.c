@@ -45,7 +45,7 @@ static void format_age(int64_t since, char out[32])
 }
 
 /* What a terminal would obey is not printed. */
-static void print_text(const char *text, int width)
+static void staged_print_text(const char *text, int width)
 {
 	for (; *text || width > 0; width--) {
 		unsigned char c = *text ? (unsigned char)*text++ : ' ';
@@ -54,7 +54,7 @@ static void print_text(const char *text, int width)
 	}
 }
 
-static void print_table(const struct staging_list *l)
+static void staged_print_table(const struct staging_list *l)
 {
 	int width = 4;
 
@@ -69,16 +69,17 @@ static void print_table(const struct staging_list *l)
 
 		format_size(it->space, size, sizeof size);
 		format_age(it->made, age);
-		print_text(it->name, width);
+		staged_print_text(it->name, width);
 		printf(" %10s %9" PRIu64 " %5s %-12s ",
 		       it->state == STAGING_READY ? size : "-", it->files, age,
 		       state_name(it));
-		print_text(it->source, 0);
+		staged_print_text(it->source, 0);
 		putchar('\n');
 	}
 }
 
-static void print_json(const struct staging *s, const struct staging_list *l)
+static void staged_print_json(const struct staging *s,
+			      const struct staging_list *l)
 {
 	printf("[");
 	for (size_t i = 0; i < l->list.n; i++) {
@@ -132,7 +133,7 @@ static int chunks_item(const struct settings *s, struct staging_item *out,
 	out->options = strdup("");
 	return out->name && out->source && out->options
 		       ? 0
-		       : error_set(err, -ENOMEM, "out of memory");
+		       : error_no_memory(err, "the list of what is staged");
 }
 
 static int add_chunks(const struct settings *s, struct staging_list *l,
@@ -148,12 +149,12 @@ static int add_chunks(const struct settings *s, struct staging_list *l,
 	free(item.name);
 	free(item.source);
 	free(item.options);
-	return r < 0 ? r : error_set(err, -ENOMEM, "out of memory");
+	return r < 0 ? r : error_no_memory(err, "the list of what is staged");
 }
 
 /* The place stays open for what is printed. */
-static int list_all(const struct settings *s, struct staging *place,
-		    struct staging_list *l, struct error *err)
+static int staged_list_all(const struct settings *s, struct staging *place,
+			   struct staging_list *l, struct error *err)
 {
 	int r = staging_open(place, s->stage.to, false, err);
 
@@ -174,13 +175,13 @@ int cmd_staged(const struct command *c, struct settings *s, int argc,
 
 	if (argc)
 		return cli_usage(c, "'%s' is too much", argv[0]);
-	r = list_all(s, &place, &list, &err);
+	r = staged_list_all(s, &place, &list, &err);
 	if (r < 0)
 		cli_say(c, "%s", err.text);
 	else if (s->json)
-		print_json(&place, &list);
+		staged_print_json(&place, &list);
 	else if (list.list.n)
-		print_table(&list);
+		staged_print_table(&list);
 	staging_list_free(&list);
 	if (r == 0 && place.control.fd >= 0)
 		staging_tidy(&place);

@@ -100,7 +100,7 @@ static bool is_bytes(const char *name)
 	       (n > 6 && !strcmp(name + n - 6, "_bytes"));
 }
 
-static const char *help_of(const char *name)
+static const char *stats_help_of(const char *name)
 {
 	static const char *const others[][2] = {
 		{"uptime_seconds", "seconds since the mount"},
@@ -135,7 +135,7 @@ static const char *help_of(const char *name)
 }
 
 /* In a label value, backslash, quote and newline are escaped. */
-static void print_label(const char *s)
+static void stats_print_label(const char *s)
 {
 	for (; *s; s++) {
 		if (*s == '\n')
@@ -159,11 +159,12 @@ static void print_prometheus(json_t *o, const char *mount)
 
 		if (!json_is_number(v))
 			continue;
-		printf("# HELP tensorfs_%s%s %s\n", key, suffix, help_of(key));
+		printf("# HELP tensorfs_%s%s %s\n", key, suffix,
+		       stats_help_of(key));
 		printf("# TYPE tensorfs_%s%s %s\n", key, suffix,
 		       grows ? "counter" : "gauge");
 		printf("tensorfs_%s%s{mount=\"", key, suffix);
-		print_label(mount);
+		stats_print_label(mount);
 		if (json_is_integer(v))
 			printf("\"} %" JSON_INTEGER_FORMAT "\n",
 			       json_integer_value(v));
@@ -181,7 +182,7 @@ static void value_text(const char *key, double v, char *buf, size_t n)
 }
 
 /* A line for each number; with the values before, rates. */
-static void print_table(json_t *o, json_t *before, double seconds)
+static void stats_print_table(json_t *o, json_t *before, double seconds)
 {
 	const char *key;
 	json_t *v;
@@ -205,7 +206,8 @@ static void print_table(json_t *o, json_t *before, double seconds)
 			value_text(key, d / seconds, rate, sizeof rate - 2);
 			strcat(rate, "/s");
 		}
-		printf("%-20s %14s %14s  %s\n", key, now, rate, help_of(key));
+		printf("%-20s %14s %14s  %s\n", key, now, rate,
+		       stats_help_of(key));
 	}
 }
 
@@ -217,22 +219,22 @@ static void pause_for(double seconds)
 	nanosleep(&t, NULL);
 }
 
-static void print_once(const struct settings *s, const char *mount,
-		       const char *text, json_t *o, json_t *before,
-		       double seconds)
+static void stats_print_once(const struct settings *s, const char *mount,
+			     const char *text, json_t *o, json_t *before,
+			     double seconds)
 {
 	if (s->json)
 		printf("%s\n", text);
 	else if (s->prometheus)
 		print_prometheus(o, mount);
 	else
-		print_table(o, before, seconds);
+		stats_print_table(o, before, seconds);
 }
 
 /* Until ^C, the mount goes away, or --count; then the mount's end is no
  * failure if something was shown. */
-static int watch(const struct command *c, const struct settings *s,
-		 const char *mount)
+static int stats_watch(const struct command *c, const struct settings *s,
+		       const char *mount)
 {
 	struct sigaction act = {.sa_handler = on_interrupt};
 	bool screen = isatty(STDOUT_FILENO) && !s->json && !s->prometheus;
@@ -263,7 +265,7 @@ static int watch(const struct command *c, const struct settings *s,
 			       s->interval);
 		else if (i > 0 && !s->json && !s->prometheus)
 			putchar('\n');
-		print_once(s, mount, text, o, before, now - then);
+		stats_print_once(s, mount, text, o, before, now - then);
 		json_decref(before);
 		before = o;
 		then = now;
@@ -352,7 +354,7 @@ static void *keep_timeout(void *ctx)
 }
 
 /* CLI_USAGE with a sentence if the mount has no number of a name. */
-static int check_names(const struct waiting *w)
+static int check_waited_names(const struct waiting *w)
 {
 	for (size_t i = 0; i < w->s->n_waits; i++) {
 		const char *name = w->s->waits[i].name;
@@ -379,7 +381,7 @@ static int judge_stats(struct waiting *w, json_t *answer)
 		json_decref(w->seen);
 		w->seen = answer;
 		if (first)
-			r = check_names(w);
+			r = check_waited_names(w);
 		w->over = r != CLI_DONE || all_are_reached(w);
 		return r;
 	}
@@ -475,13 +477,13 @@ int cmd_stats(const struct command *c, struct settings *s, int argc,
 	if (r != CLI_DONE)
 		return r;
 	if (s->watch)
-		return watch(c, s, argv[0]);
+		return stats_watch(c, s, argv[0]);
 	if (!text)
 		text = read_stats(c, argv[0]);
 	o = text ? parse_stats(c, text) : NULL;
 	if (!o)
 		return CLI_INCOMPLETE;
-	print_once(s, argv[0], text, o, NULL, 0);
+	stats_print_once(s, argv[0], text, o, NULL, 0);
 	json_decref(o);
 	return cli_flush(c);
 }

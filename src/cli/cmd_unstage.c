@@ -15,7 +15,7 @@ static bool is_old(const struct settings *s, const struct staging_item *it)
 	       (int64_t)time(NULL) - it->used >= (int64_t)s->stage.older;
 }
 
-static int complain(const struct command *c, const struct error *err)
+static int unstage_failed(const struct command *c, const struct error *err)
 {
 	cli_say(c, "%s", err->text);
 	return CLI_INCOMPLETE;
@@ -30,9 +30,9 @@ static int unstage_all(const struct command *c, const struct settings *s,
 	int r = staging_sweep(place, &err), worst = CLI_DONE;
 
 	if (r < 0)
-		worst = complain(c, &err);
+		worst = unstage_failed(c, &err);
 	if (staging_list(place, &list, &err) < 0)
-		return complain(c, &err);
+		return unstage_failed(c, &err);
 	for (size_t i = 0; i < list.list.n; i++) {
 		const struct staging_item *it = &list.list.at[i];
 
@@ -40,7 +40,7 @@ static int unstage_all(const struct command *c, const struct settings *s,
 			continue;
 		r = staging_remove(place, it->name, s->stage.force, &err);
 		if (r < 0 && r != -ENOENT)
-			worst = complain(c, &err);
+			worst = unstage_failed(c, &err);
 	}
 	staging_list_free(&list);
 	return worst;
@@ -56,7 +56,7 @@ static int unstage_name(const struct command *c, const struct settings *s,
 
 	if (s->stage.older_given) {
 		if (staging_list(place, &list, &err) < 0)
-			return complain(c, &err);
+			return unstage_failed(c, &err);
 		for (size_t i = 0; i < list.list.n; i++)
 			young |= !strcmp(list.list.at[i].name, name) &&
 				 !is_old(s, &list.list.at[i]);
@@ -65,7 +65,7 @@ static int unstage_name(const struct command *c, const struct settings *s,
 	if (young)
 		return CLI_DONE;
 	return staging_remove(place, name, s->stage.force, &err) < 0
-		       ? complain(c, &err)
+		       ? unstage_failed(c, &err)
 		       : CLI_DONE;
 }
 
@@ -124,8 +124,9 @@ static int unstage_chunks(const struct command *c, const struct settings *s)
 	struct shared_summary was;
 	struct error err = {0};
 
-	return shared_clear(s->stage.to, &was, &err) < 0 ? complain(c, &err)
-							 : CLI_DONE;
+	return shared_clear(s->stage.to, &was, &err) < 0
+		       ? unstage_failed(c, &err)
+		       : CLI_DONE;
 }
 
 int cmd_unstage(const struct command *c, struct settings *s, int argc,
@@ -157,7 +158,7 @@ int cmd_unstage(const struct command *c, struct settings *s, int argc,
 	if (r == -ENOENT && stage_may_be_empty(s))
 		return worst;
 	if (r < 0)
-		return complain(c, &err);
+		return unstage_failed(c, &err);
 	r = unstage_all(c, s, &place);
 	worst = r > worst ? r : worst;
 	staging_tidy(&place);

@@ -7,8 +7,8 @@
 #include "app/interrupt.h"
 #include "app/write.h"
 
-static void print_json(const struct write_plan *p, const char *target,
-		       const struct write_input *in, const char *flag)
+static void write_print_json(const struct write_plan *p, const char *target,
+			     const struct write_input *in, const char *flag)
 {
 	printf("{\"target\": ");
 	cli_json_string(stdout, target);
@@ -24,7 +24,7 @@ static void print_json(const struct write_plan *p, const char *target,
 }
 
 /* What a failure is for who asked. */
-static int exit_of(int code)
+static int write_exit_code(int code)
 {
 	switch (code) {
 	case -ENOMEM:
@@ -53,7 +53,7 @@ static int write_parts(const struct command *c, const struct settings *s,
 		hdf5_write_sweep_beside(p->parts.at[0].path);
 	if (r == 0) {
 		if (s->json)
-			print_json(p, target, in, s->pack.flag);
+			write_print_json(p, target, in, s->pack.flag);
 		return cli_flush_report(c);
 	}
 	if (done)
@@ -65,7 +65,7 @@ static int write_parts(const struct command *c, const struct settings *s,
 		cli_say(c, "interrupted: nothing was changed");
 	else
 		cli_say(c, "%s", err.text);
-	return exit_of(r);
+	return write_exit_code(r);
 }
 
 int cmd_write(const struct command *c, struct settings *s, int argc,

@@ -13,7 +13,7 @@
 #include "base/system.h"
 
 /* "a:b" means "a,b": inside -o a comma ends the option. */
-static char *as_list(struct settings *s, const char *value)
+static char *keep_colon_list(struct settings *s, const char *value)
 {
 	char *list = settings_keep(s, value);
 
@@ -25,10 +25,10 @@ static char *as_list(struct settings *s, const char *value)
 
 static int set_debug(struct settings *s, const char *value, struct error *err)
 {
-	const char *list = value ? as_list(s, value) : "all";
+	const char *list = value ? keep_colon_list(s, value) : "all";
 
 	if (!list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of modules");
 	if (log_set_debug(list) < 0)
 		return error_set(err, -EINVAL,
 				 "'%s' is not a list of modules; they are %s",
@@ -41,10 +41,10 @@ static int set_debug(struct settings *s, const char *value, struct error *err)
 
 int option_set_views(struct settings *s, const char *value, struct error *err)
 {
-	const char *list = as_list(s, value);
+	const char *list = keep_colon_list(s, value);
 
 	if (!list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of views");
 	s->stage.views_given = true;
 	return source_views_parse(&s->views, &s->beside, list, err);
 }

@@ -12,9 +12,9 @@
 #include "base/system.h"
 #include "cli/options.h"
 
-static void say(const struct command *c, const char *fmt, va_list ap)
+static void say_line(const struct command *c, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
-static void say(const struct command *c, const char *fmt, va_list ap)
+static void say_line(const struct command *c, const char *fmt, va_list ap)
 {
 	fflush(stdout);
 	flockfile(stderr);
@@ -29,7 +29,7 @@ void cli_say(const struct command *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(c, fmt, ap);
+	say_line(c, fmt, ap);
 	va_end(ap);
 }
 
@@ -38,7 +38,7 @@ int cli_usage(const struct command *c, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(c, fmt, ap);
+	say_line(c, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "Try 'tensorfs %s%s--help'.\n", c ? c->name : "",
 		c ? " " : "");
@@ -167,7 +167,7 @@ static int check_operands(const struct command *c, char **argv, int *n)
 	return 0;
 }
 
-static int run(const struct command *c, int argc, char **argv)
+static int command_run(const struct command *c, int argc, char **argv)
 {
 	struct error err = {0};
 	struct settings s;
@@ -236,11 +236,11 @@ int main(int argc, char **argv)
 	}
 	c = command_find(word);
 	if (c)
-		return run(c, argc - 2, argv + 2);
+		return command_run(c, argc - 2, argv + 2);
 	/* No command: mount, as mount(8) calls us.  A path that is not there is
 	 * a missing source, any other unknown word a mistake. */
 	if (word[0] == '-' || strchr(word, '/') || access(word, F_OK) == 0)
-		return run(command_find("mount"), argc - 1, argv + 1);
+		return command_run(command_find("mount"), argc - 1, argv + 1);
 	return cli_usage(NULL, "'%s' is neither a command nor an existing file",
 			 word);
 }

@@ -71,7 +71,7 @@ static int drop_indexes(const struct command *c, char **argv, int n)
 
 /* "x_%d.h5" is its first file to whatever asks about a source: its directory, its mode.
  * 0, or -ENOMEM. */
-static int take_first(char **argv, int n)
+static int operands_first_files(char **argv, int n)
 {
 	for (int i = 0; i < n; i++) {
 		char *first;
@@ -99,7 +99,7 @@ int operands_check(const struct command *c, char **argv, int *n)
 	}
 	if (indexes && (unsigned)(*n - indexes) >= c->min_operands)
 		*n = drop_indexes(c, argv, *n);
-	if (c->sources && take_first(argv, *n) < 0) {
+	if (c->sources && operands_first_files(argv, *n) < 0) {
 		cli_say(c, "out of memory");
 		return CLI_MEMORY;
 	}

@@ -54,8 +54,8 @@ static bool alias_is(const char *given, size_t n, const char *alias)
 	return name_is(given, n, alias);
 }
 
-static const struct option *find_name(const struct command *c,
-				      const char *given, size_t n)
+static const struct option *option_find_name(const struct command *c,
+					     const char *given, size_t n)
 {
 	for (const struct option *const *t = c->tables; *t; t++)
 		for (const struct option *o = *t; o->name; o++)
@@ -64,7 +64,7 @@ static const struct option *find_name(const struct command *c,
 	return NULL;
 }
 
-static const struct option *find_key(const struct command *c, char key)
+static const struct option *option_find_key(const struct command *c, char key)
 {
 	for (const struct option *const *t = c->tables; *t; t++)
 		for (const struct option *o = *t; o->name; o++)
@@ -73,8 +73,8 @@ static const struct option *find_key(const struct command *c, char key)
 	return NULL;
 }
 
-static const struct option_alias *find_alias(const struct command *c,
-					     const char *given, size_t n)
+static const struct option_alias *option_find_alias(const struct command *c,
+						    const char *given, size_t n)
 {
 	if (!takes_mount_options(c))
 		return NULL;
@@ -113,8 +113,8 @@ static unsigned name_distance(const char *a, size_t n, const char *b)
 	return row[m];
 }
 
-static int unknown(const struct command *c, const char *dashes,
-		   const char *given, size_t n, struct error *err)
+static int option_unknown(const struct command *c, const char *dashes,
+			  const char *given, size_t n, struct error *err)
 {
 	const struct option *close = NULL;
 	unsigned best = n > 5 ? 3 : 2;
@@ -148,15 +148,16 @@ static int note_given(struct settings *s, const char *name, struct error *err)
 		realloc(s->given, (s->n_given + 1) * sizeof *grown);
 
 	if (!grown)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the options");
 	s->given = grown;
 	s->given[s->n_given++] = name;
 	return 0;
 }
 
 /* Apply one option; `spelled` is how the user wrote it. */
-static int apply(const struct option *o, struct settings *s,
-		 const char *spelled, const char *value, struct error *err)
+static int option_apply(const struct option *o, struct settings *s,
+			const char *spelled, const char *value,
+			struct error *err)
 {
 	void *member = (char *)s + o->offset;
 	uint64_t number;
@@ -214,21 +215,21 @@ static int parse_item(const struct command *c, struct settings *s, char *item,
 
 	if (n == 0 && !equals)
 		return 0;
-	o = find_name(c, item, n);
+	o = option_find_name(c, item, n);
 	if (!o) {
-		a = find_alias(c, item, n);
+		a = option_find_alias(c, item, n);
 		if (!a)
-			return unknown(c, "-o ", item, n, err);
+			return option_unknown(c, "-o ", item, n, err);
 		if (!a->name)
 			return 0;
-		o = find_name(c, a->name, strlen(a->name));
+		o = option_find_name(c, a->name, strlen(a->name));
 		if (!o)
-			return unknown(c, "-o ", item, n, err);
+			return option_unknown(c, "-o ", item, n, err);
 		value = value ? value : a->value;
 	}
 	if (equals)
 		*equals = '\0';
-	return apply(o, s, item, value, err);
+	return option_apply(o, s, item, value, err);
 }
 
 static int parse_mount_options(const struct command *c, struct settings *s,
@@ -239,7 +240,7 @@ static int parse_mount_options(const struct command *c, struct settings *s,
 	int r = 0;
 
 	if (!list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the mount options");
 	for (from = to = item = list; r == 0; from++) {
 		if (*from == '\\' && from[1]) {
 			*to++ = *++from;
@@ -266,18 +267,18 @@ static int parse_long(const struct command *c, struct settings *s,
 	const char *name = word + 2;
 	size_t n = strcspn(name, "=");
 	const char *value = name[n] ? name + n + 1 : NULL;
-	const struct option *o = find_name(c, name, n);
+	const struct option *o = option_find_name(c, name, n);
 	const struct option_alias *a;
 	char spelled[64];
 
 	if (!o) {
-		a = find_alias(c, name, n);
+		a = option_find_alias(c, name, n);
 		/* Options that are ignored are mount(8)'s: with -o only. */
 		if (!a || !a->name)
-			return unknown(c, "--", name, n, err);
-		o = find_name(c, a->name, strlen(a->name));
+			return option_unknown(c, "--", name, n, err);
+		o = option_find_name(c, a->name, strlen(a->name));
 		if (!o)
-			return unknown(c, "--", name, n, err);
+			return option_unknown(c, "--", name, n, err);
 		if (a->value && !value)
 			value = a->value;
 	}
@@ -286,13 +287,13 @@ static int parse_long(const struct command *c, struct settings *s,
 		*used = true;
 	}
 	snprintf(spelled, sizeof spelled, "--%.*s", (int)n, name);
-	return apply(o, s, spelled, value, err);
+	return option_apply(o, s, spelled, value, err);
 }
 
 /* Are all of these letters options, as in -fds? */
 static bool all_keys(const struct command *c, const char *letters)
 {
-	while (*letters && find_key(c, *letters))
+	while (*letters && option_find_key(c, *letters))
 		letters++;
 	return !*letters;
 }
@@ -303,7 +304,7 @@ static int parse_short(const struct command *c, struct settings *s,
 		       struct error *err)
 {
 	for (const char *p = word + 1; *p; p++) {
-		const struct option *o = find_key(c, *p);
+		const struct option *o = option_find_key(c, *p);
 		char spelled[3] = {'-', *p, '\0'};
 		const char *value = NULL;
 		int r;
@@ -317,14 +318,14 @@ static int parse_short(const struct command *c, struct settings *s,
 			return parse_mount_options(c, s, value, err);
 		}
 		if (!o)
-			return unknown(c, "-", p, 1, err);
+			return option_unknown(c, "-", p, 1, err);
 		if (o->arg && !arg_is_optional(o)) {
 			value = p[1] ? p + 1 : next;
 			*used = !p[1];
 		} else if (o->arg && p[1] && !all_keys(c, p + 1)) {
 			value = p + 1 + (p[1] == '=');
 		}
-		r = apply(o, s, spelled, value, err);
+		r = option_apply(o, s, spelled, value, err);
 		if (r < 0 || value)
 			return r;
 	}

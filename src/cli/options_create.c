@@ -6,7 +6,8 @@
 #include "cli/option_rows.h"
 #include "pack/comp.h"
 
-static int set_comp(struct settings *s, const char *value, struct error *err)
+static int create_set_comp(struct settings *s, const char *value,
+			   struct error *err)
 {
 	s->pack.comp_given = true;
 	return comp_parse(value, &s->pack.comp, err);
@@ -32,7 +33,7 @@ static const struct option options_create[] = {
 	     pack.dtype),
 	TEXT("chunk", "N,...", "a part", "shape of a chunk", pack.chunk),
 	CALL("comp", 0, "CODEC[:LEVEL]", "lzf", "lzf, gzip, zstd, lz4, none",
-	     set_comp),
+	     create_set_comp),
 	UINT("jobs", "N", "16", "threads that make files", pack.jobs, 1, 256),
 	FLAG("force", 0, pack.force, "replace what is there"),
 	FLAG("json", 0, json, "a summary as JSON"),

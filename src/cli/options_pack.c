@@ -11,7 +11,8 @@
 #include "cli/option_rows.h"
 #include "pack/comp.h"
 
-static int set_comp(struct settings *s, const char *value, struct error *err)
+static int pack_set_comp(struct settings *s, const char *value,
+			 struct error *err)
 {
 	s->pack.comp_given = true;
 	return comp_parse(value, &s->pack.comp, err);
@@ -28,7 +29,7 @@ static int set_exclude(struct settings *s, const char *value, struct error *err)
 	if (grown)
 		s->pack.exclude = grown;
 	if (!pattern)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the patterns of --exclude");
 	while (!strncmp(pattern, "./", 2))
 		pattern += 2;
 	for (len = strlen(pattern); len && pattern[len - 1] == '/'; len--)
@@ -47,7 +48,7 @@ static int set_shuffle(struct settings *s, const char *value, struct error *err)
 	return parse_count(value, 0, UINT64_MAX, &s->pack.seed, err);
 }
 
-static bool number_of(const char *text, uint32_t *out)
+static bool parse_owner_number(const char *text, uint32_t *out)
 {
 	uint64_t n;
 	struct error ignored = {0};
@@ -66,10 +67,10 @@ static int set_owner(struct settings *s, const char *value, struct error *err)
 	char *group = user ? strchr(user, ':') : NULL;
 
 	if (!user)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the owner");
 	if (group)
 		*group++ = '\0';
-	if (*user && !number_of(user, &s->pack.uid)) {
+	if (*user && !parse_owner_number(user, &s->pack.uid)) {
 		const struct passwd *p = getpwnam(user);
 
 		if (!p)
@@ -79,7 +80,7 @@ static int set_owner(struct settings *s, const char *value, struct error *err)
 		if (!group)
 			s->pack.gid = p->pw_gid;
 	}
-	if (group && *group && !number_of(group, &s->pack.gid)) {
+	if (group && *group && !parse_owner_number(group, &s->pack.gid)) {
 		const struct group *g = getgrnam(group);
 
 		if (!g)
@@ -141,7 +142,7 @@ static int set_mtime(struct settings *s, const char *value, struct error *err)
 
 const struct option options_make[] = {
 	CALL("comp", 0, "CODEC[:LEVEL]", "auto",
-	     "zstd, lz4, gzip, xz, lzf, none; auto: what pays", set_comp),
+	     "zstd, lz4, gzip, xz, lzf, none; auto: what pays", pack_set_comp),
 	FLAG("force", 0, pack.force, "replace what is there"),
 	FLAG("json", 0, json, "a summary as JSON"), END};
 

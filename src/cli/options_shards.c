@@ -12,7 +12,7 @@
 #define COUNT "count="
 
 /* Tensors and members are cut alike. */
-static int check(struct settings *s, struct error *err)
+static int settle_shards_cut(struct settings *s, struct error *err)
 {
 	s->beside.shards = s->views.shards;
 	return shards_cut_check(&s->views.shards, err);
@@ -29,7 +29,7 @@ int option_set_shards(struct settings *s, const char *value, struct error *err)
 	if (!strncmp(value, COUNT, strlen(COUNT)))
 		return option_set_shard_count(s, value + strlen(COUNT), err);
 	r = parse_count(value, 1, UINT64_MAX, &cut->shards, err);
-	return r < 0 ? r : check(s, err);
+	return r < 0 ? r : settle_shards_cut(s, err);
 }
 
 int option_set_shard_size(struct settings *s, const char *value,
@@ -41,7 +41,7 @@ int option_set_shard_size(struct settings *s, const char *value,
 	if (r == 0 && !cut->size)
 		return error_set(err, -EINVAL,
 				 "shards of 0 bytes hold nothing");
-	return r < 0 ? r : check(s, err);
+	return r < 0 ? r : settle_shards_cut(s, err);
 }
 
 int option_set_shard_count(struct settings *s, const char *value,
@@ -50,5 +50,5 @@ int option_set_shard_count(struct settings *s, const char *value,
 	struct shards_cut *cut = &s->views.shards;
 	int r = parse_count(value, 1, UINT64_MAX, &cut->count, err);
 
-	return r < 0 ? r : check(s, err);
+	return r < 0 ? r : settle_shards_cut(s, err);
 }

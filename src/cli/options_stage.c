@@ -36,7 +36,7 @@ static int set_stage_view(struct settings *s, const char *value,
 	char *list = settings_keep(s, value);
 
 	if (!list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of views");
 	/* What others call raw, mounts call bin. */
 	for (char *p = list; (p = strstr(p, "raw")); p += 3)
 		memcpy(p, "bin", 3);

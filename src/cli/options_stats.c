@@ -43,7 +43,7 @@ static int set_wait(struct settings *s, const char *value, struct error *err)
 		s->waits = grown;
 	name = grown ? settings_keep(s, value) : NULL;
 	if (!name)
-		return error_set(err, -ENOMEM, "out of memory for '%s'", value);
+		return error_no_memory(err, "the counters of --wait");
 	equals = strchr(name, '=');
 	if (!equals || equals == name)
 		return error_set(err, -EINVAL,
