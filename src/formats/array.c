@@ -11,20 +11,15 @@
 #include "base/number.h"
 #include "formats/arrays.h"
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static struct array *array_of(struct tensor *t)
+static struct array *array_of_tensor(struct tensor *t)
 {
 	return (struct array *)t;
 }
 
 /* ---- types --------------------------------------------------------------- */
 
-static int set_type(struct array *a, const struct dtype *stored,
-		    struct error *err)
+static int array_set_type(struct array *a, const struct dtype *stored,
+			  struct error *err)
 {
 	struct tensor *t = &a->t;
 	cleanup_free char *descr = NULL;
@@ -41,16 +36,16 @@ static int set_type(struct array *a, const struct dtype *stored,
 		return error_set(err, -ENOTSUP,
 				 "elements of its type are not supported");
 	if (!arrays_served(a->source, stored, &t->dtype))
-		return no_memory(err);
+		return error_no_memory(err, "the type of an array");
 	if (t->dtype.kind != DTYPE_STRUCT)
 		return 0;
 	descr = tensor_descr_text(&t->dtype);
 	t->descr = descr ? intern_text(&a->source->intern, descr) : NULL;
-	return t->descr ? 0 : no_memory(err);
+	return t->descr ? 0 : error_no_memory(err, "the type of an array");
 }
 
-static int set_shape(struct array *a, const struct array_spec *spec,
-		     struct error *err)
+static int array_set_shape(struct array *a, const struct array_spec *spec,
+			   struct error *err)
 {
 	struct tensor *t = &a->t;
 
@@ -62,7 +57,7 @@ static int set_shape(struct array *a, const struct array_spec *spec,
 	t->shape = intern_bytes(&a->source->intern, spec->shape,
 				spec->rank * sizeof *spec->shape);
 	if (!t->shape)
-		return no_memory(err);
+		return error_no_memory(err, "the shape of an array");
 	t->elements = 1;
 	for (unsigned i = 0; i < spec->rank; i++)
 		if (mul_overflows(t->elements, spec->shape[i], &t->elements))
@@ -77,8 +72,8 @@ static int set_shape(struct array *a, const struct array_spec *spec,
 
 /* ---- layouts ------------------------------------------------------------- */
 
-static int set_recode(struct array *a, const struct array_layout *x,
-		      struct layout *l, struct error *err)
+static int array_set_recode(struct array *a, const struct array_layout *x,
+			    struct layout *l, struct error *err)
 {
 	struct recode r;
 
@@ -90,7 +85,7 @@ static int set_recode(struct array *a, const struct array_layout *x,
 	if (recode_is_identity(&r))
 		return 0;
 	l->recode = intern_bytes(&a->source->intern, &r, sizeof r);
-	return l->recode ? 0 : no_memory(err);
+	return l->recode ? 0 : error_no_memory(err, "the layout of an array");
 }
 
 /* Does all of it lie in the file? */
@@ -113,8 +108,8 @@ static int check_end(const struct array *a, const struct array_layout *x,
 	return 0;
 }
 
-static int set_grid(struct array *a, const struct array_layout *x,
-		    struct layout *l, struct error *err)
+static int array_set_grid(struct array *a, const struct array_layout *x,
+			  struct layout *l, struct error *err)
 {
 	bool whole = x->kind == ARRAY_LINEAR || x->kind == ARRAY_ABSENT;
 	uint64_t chunk[RANK_MAX];
@@ -127,7 +122,7 @@ static int set_grid(struct array *a, const struct array_layout *x,
 	    g.count >= TENSOR_CHUNK_MAX)
 		return error_set(err, -ENOTSUP, "it is too large");
 	l->grid = intern_bytes(&a->source->intern, &g, sizeof g);
-	return l->grid ? 0 : no_memory(err);
+	return l->grid ? 0 : error_no_memory(err, "the layout of an array");
 }
 
 static int fill_layout(struct array *a, const struct array_layout *x,
@@ -140,7 +135,7 @@ static int fill_layout(struct array *a, const struct array_layout *x,
 		[ARRAY_ABSENT] = LAYOUT_ABSENT,
 	};
 	static const struct pipeline none;
-	int r = set_recode(a, x, l, err);
+	int r = array_set_recode(a, x, l, err);
 
 	l->kind = kinds[x->kind];
 	l->file = x->file;
@@ -153,9 +148,9 @@ static int fill_layout(struct array *a, const struct array_layout *x,
 					     sizeof x->pipeline)
 			      : &none;
 	if (r == 0 && !l->pipeline)
-		r = no_memory(err);
+		r = error_no_memory(err, "the filters of an array");
 	if (r == 0)
-		r = set_grid(a, x, l, err);
+		r = array_set_grid(a, x, l, err);
 	if (r == 0 && x->kind == ARRAY_LINEAR)
 		r = check_end(a, x, l, err);
 	return r;
@@ -165,7 +160,8 @@ static int layout_new(struct array *a, const struct array_layout *x,
 		      struct layout **out, struct error *err)
 {
 	struct layout *l = calloc(1, sizeof *l);
-	int r = l ? fill_layout(a, x, l, err) : no_memory(err);
+	int r = l ? fill_layout(a, x, l, err)
+		  : error_no_memory(err, "the layout of an array");
 
 	if (r < 0) {
 		free(l);
@@ -199,7 +195,7 @@ static int check_part(const struct array *a, uint32_t p,
 static int array_learn(struct tensor *t, uint32_t p, struct layout **out,
 		       struct error *err)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 	struct array_layout x;
 	int r;
 
@@ -214,7 +210,7 @@ static int array_locate(struct tensor *t, uint32_t p, const struct layout *l,
 			uint64_t first, uint32_t n, struct location *out,
 			struct error *err)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 
 	return a->ops->locate(a, p, l->grid, first, n, out, err);
 }
@@ -223,7 +219,7 @@ static int array_fetch(struct tensor *t, uint32_t p, const struct layout *l,
 		       uint64_t chunk, void *out, size_t size,
 		       struct error *err)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 
 	return a->ops->make(a, p, l->grid, chunk, out, size, err);
 }
@@ -248,7 +244,7 @@ static int array_values(struct tensor *t, uint32_t p, const struct box *b,
 			void (*put)(void *ctx, const char *s, size_t len),
 			void *ctx, struct error *err)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 
 	return a->ops->values(a, p, b, put, ctx, err);
 }
@@ -256,34 +252,34 @@ static int array_values(struct tensor *t, uint32_t p, const struct box *b,
 static int array_length(struct tensor *t, uint32_t p, const struct box *b,
 			uint64_t *bytes, struct error *err)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 
 	return a->ops->length ? a->ops->length(a, p, b, bytes, err) : 0;
 }
 
 static bool array_has_checksum(struct tensor *t, uint32_t p)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 
 	return a->ops && a->ops->has_checksum && a->ops->has_checksum(a, p);
 }
 
 static char *array_attributes(struct tensor *t, struct error *err)
 {
-	const struct array *a = array_of(t);
+	const struct array *a = array_of_tensor(t);
 	json_t *o = a->ops && a->ops->attributes ? a->ops->attributes(a)
 						 : json_object();
 	char *text = o ? json_exact(o, 0) : NULL;
 
 	json_decref(o);
 	if (!text)
-		no_memory(err);
+		error_no_memory(err, "the attributes of an array");
 	return text;
 }
 
 static char *array_about(struct tensor *t, struct error *err)
 {
-	const struct array *a = array_of(t);
+	const struct array *a = array_of_tensor(t);
 	cleanup_free char *attributes = array_attributes(t, err);
 	json_t *o, *all;
 	char *text;
@@ -297,13 +293,13 @@ static char *array_about(struct tensor *t, struct error *err)
 	text = all && o ? json_exact(all, 0) : NULL;
 	json_decref(all);
 	if (!text)
-		no_memory(err);
+		error_no_memory(err, "the description of an array");
 	return text;
 }
 
 static void array_free(struct tensor *t)
 {
-	struct array *a = array_of(t);
+	struct array *a = array_of_tensor(t);
 
 	if (a->ops && a->ops->free)
 		a->ops->free(a);
@@ -327,8 +323,8 @@ static const struct tensor_ops array_tensor_ops = {
 
 /* ---- parts --------------------------------------------------------------- */
 
-static int set_parts(struct array *a, const struct array_spec *spec,
-		     struct error *err)
+static int array_set_parts(struct array *a, const struct array_spec *spec,
+			   struct error *err)
 {
 	const struct array_layout *l = spec->layout;
 	uint32_t file = l && l->file != UINT32_MAX ? l->file : a->source->file;
@@ -339,7 +335,7 @@ static int set_parts(struct array *a, const struct array_spec *spec,
 		return error_set(err, -ENOTSUP, "it is in too many files");
 	t->parts = calloc(n, sizeof *t->parts);
 	if (!t->parts)
-		return no_memory(err);
+		return error_no_memory(err, "the parts of an array");
 	t->nparts = n;
 	for (uint32_t i = 0; i < n; i++) {
 		t->parts[i].file = spec->nparts ? spec->parts[i].file : file;
@@ -349,8 +345,8 @@ static int set_parts(struct array *a, const struct array_spec *spec,
 	return 0;
 }
 
-static int set_single(struct array *a, const struct array_spec *spec,
-		      struct error *err)
+static int array_set_single(struct array *a, const struct array_spec *spec,
+			    struct error *err)
 {
 	struct layout *l;
 	int r = layout_new(a, spec->layout, &l, err);
@@ -364,8 +360,8 @@ static int set_single(struct array *a, const struct array_spec *spec,
 }
 
 /* Side by side along an axis. */
-static int set_mosaic(struct array *a, const struct array_spec *spec,
-		      struct error *err)
+static int array_set_mosaic(struct array *a, const struct array_spec *spec,
+			    struct error *err)
 {
 	struct tensor *t = &a->t;
 	uint64_t begin = 0;
@@ -375,7 +371,7 @@ static int set_mosaic(struct array *a, const struct array_spec *spec,
 	a->axis = spec->axis;
 	a->along = calloc(t->nparts, sizeof *a->along);
 	if (r == 0 && !a->along)
-		r = no_memory(err);
+		r = error_no_memory(err, "the parts of an array");
 	for (uint32_t i = 0; r == 0 && i < t->nparts; i++) {
 		a->along[i] = spec->parts[i].n;
 		memset(&to, 0, sizeof to);
@@ -428,30 +424,33 @@ static struct array *array_plain(struct arrays *s, const char *name,
 	return NULL;
 }
 
-static int fill_in(struct array *a, const struct array_spec *spec,
-		   struct error *err)
+static int array_fill_in(struct array *a, const struct array_spec *spec,
+			 struct error *err)
 {
 	struct tensor *t = &a->t;
 	int r;
 
 	t->field = spec->field;
-	r = set_type(a, &spec->stored, err);
+	r = array_set_type(a, &spec->stored, err);
 	if (r == 0)
-		r = set_shape(a, spec, err);
+		r = array_set_shape(a, spec, err);
 	if (r == 0 && spec->fill) {
 		t->fill.pattern = intern_bytes(&a->source->intern, spec->fill,
 					       t->dtype.size);
 		t->fill.width = t->dtype.size;
-		r = t->fill.pattern ? 0 : no_memory(err);
+		r = t->fill.pattern
+			    ? 0
+			    : error_no_memory(err,
+					      "the fill value of an array");
 	}
 	if (r == 0 && spec->note && !(t->note = strdup(spec->note)))
-		r = no_memory(err);
+		r = error_no_memory(err, "the description of an array");
 	t->text_bytes = spec->text_bytes;
 	if (r == 0)
-		r = set_parts(a, spec, err);
+		r = array_set_parts(a, spec, err);
 	if (r == 0)
-		r = spec->layout ? set_single(a, spec, err)
-				 : set_mosaic(a, spec, err);
+		r = spec->layout ? array_set_single(a, spec, err)
+				 : array_set_mosaic(a, spec, err);
 	return r;
 }
 
@@ -466,9 +465,9 @@ int array_new(struct arrays *s, const struct array_spec *spec,
 
 		if (spec->ops && spec->ops->free)
 			spec->ops->free(&gone);
-		return no_memory(err);
+		return error_no_memory(err, "an array");
 	}
-	r = fill_in(a, spec, err);
+	r = array_fill_in(a, spec, err);
 	if (r < 0) {
 		tensor_free(&a->t);
 		return r;
@@ -484,12 +483,12 @@ int array_publish_not(struct arrays *s, struct tree_builder *b, uint32_t parent,
 	struct array *a = array_plain(s, name ? name : "", NULL);
 
 	if (!a)
-		return no_memory(err);
+		return error_no_memory(err, "an array");
 	a->t.why_not = strdup(why->text);
 	a->t.why_code = why->code;
 	if (!a->t.why_not) {
 		tensor_free(&a->t);
-		return no_memory(err);
+		return error_no_memory(err, "an array");
 	}
 	return array_publish(b, parent, name, a, NULL, err);
 }

@@ -13,11 +13,6 @@
 #include "formats/stage.h"
 #include "stream/backing.h"
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- the file ------------------------------------------------------------ */
 
 static int begin_inside(struct arrays *s, const struct source_args *a,
@@ -31,9 +26,11 @@ static int begin_inside(struct arrays *s, const struct source_args *a,
 							 b->pos, b->size)
 				      : source_staged(a, err);
 	if (s->file == UINT32_MAX)
-		return err->code ? err->code : no_memory(err);
+		return err->code
+			       ? err->code
+			       : error_no_memory(err, "a member of an archive");
 	s->path = strdup(a->path);
-	return s->path ? 0 : no_memory(err);
+	return s->path ? 0 : error_no_memory(err, "a member of an archive");
 }
 
 int arrays_begin(struct arrays *s, const struct source_args *a,
@@ -56,7 +53,7 @@ int arrays_begin(struct arrays *s, const struct source_args *a,
 	s->size = (uint64_t)st.st_size;
 	s->file = handles_add(a->handles, s->path);
 	if (s->file == UINT32_MAX)
-		return no_memory(err);
+		return error_no_memory(err, "the table of files");
 	handles_expect(a->handles, s->file, &st);
 	return 0;
 }
@@ -78,7 +75,7 @@ int arrays_open(const struct source_ops *ops, size_t size,
 	int r;
 
 	if (!s)
-		return no_memory(err);
+		return error_no_memory(err, "the source");
 	s->source.ops = ops;
 	r = arrays_begin(s, a, err);
 	if (r == 0)
@@ -115,8 +112,8 @@ void arrays_usage(const struct source *s, uint64_t *bytes, uint64_t *inodes)
 /* Structures as deep as this; files say what they like. */
 #define DEPTH_MAX 32
 
-static bool little(struct intern *in, const struct dtype *d, unsigned depth,
-		   struct dtype *out)
+static bool dtype_little_endian(struct intern *in, const struct dtype *d,
+				unsigned depth, struct dtype *out)
 {
 	size_t n = d->nfields * sizeof(struct dtype_field);
 	cleanup_free struct dtype_field *fields = NULL;
@@ -130,7 +127,8 @@ static bool little(struct intern *in, const struct dtype *d, unsigned depth,
 		return false;
 	memcpy(fields, d->fields, n);
 	for (uint32_t i = 0; i < d->nfields; i++)
-		if (!little(in, &d->fields[i].type, depth + 1, &fields[i].type))
+		if (!dtype_little_endian(in, &d->fields[i].type, depth + 1,
+					 &fields[i].type))
 			return false;
 	out->fields = intern_bytes(in, fields, n);
 	return out->fields;
@@ -140,7 +138,7 @@ bool arrays_served(struct arrays *s, const struct dtype *stored,
 		   struct dtype *out)
 {
 	if (!s->views.source_order)
-		return little(&s->intern, stored, 0, out);
+		return dtype_little_endian(&s->intern, stored, 0, out);
 	memcpy(out, stored, sizeof *out);
 	return true;
 }
@@ -156,7 +154,7 @@ int array_publish(struct tree_builder *b, uint32_t parent, const char *name,
 
 	if (at == UINT32_MAX) {
 		tensor_free(&a->t);
-		return no_memory(err);
+		return error_no_memory(err, "a directory of the tree");
 	}
 	r = tensor_files_new(&f, &a->t, &a->source->views, err);
 	if (r < 0)

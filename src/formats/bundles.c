@@ -27,7 +27,7 @@ struct bundle_files {
 	int64_t mtime;
 };
 
-static struct bundle_files *self_of(const struct files *f)
+static struct bundle_files *bundle_files_of(const struct files *f)
 {
 	return (struct bundle_files *)(uintptr_t)f;
 }
@@ -43,9 +43,10 @@ static void found_free(struct bundle_found *x)
 }
 
 /* NULL: see err. */
-static struct bundle *bundle_get(const struct files *f, struct error *err)
+static struct bundle *bundle_files_find(const struct files *f,
+					struct error *err)
 {
-	struct bundle_files *x = self_of(f);
+	struct bundle_files *x = bundle_files_of(f);
 	struct bundle_found *found = atomic_load(&x->found), *none = NULL;
 
 	if (!found) {
@@ -105,27 +106,27 @@ static int bf_parent(const struct files *f, uint64_t node, uint64_t *dir)
 static bool bf_attr_is_slow(const struct files *f, uint64_t node)
 {
 	(void)node;
-	return !atomic_load(&self_of(f)->found);
+	return !atomic_load(&bundle_files_of(f)->found);
 }
 
 static int bf_attr(struct files *f, uint64_t node, struct pinner *p,
 		   struct attr *out, struct error *err)
 {
-	struct bundle *b = bundle_get(f, err);
+	struct bundle *b = bundle_files_find(f, err);
 
 	(void)node, (void)p;
 	if (!b)
 		return err->code;
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
-	out->mtime = self_of(f)->mtime;
+	out->mtime = bundle_files_of(f)->mtime;
 	return bundle_size(b, &out->size, err);
 }
 
 static int bf_prepare(struct files *f, uint64_t node, uint64_t off,
 		      uint64_t len, struct error *err)
 {
-	struct bundle *b = bundle_get(f, err);
+	struct bundle *b = bundle_files_find(f, err);
 
 	(void)node;
 	return b ? bundle_prepare(b, off, len, err) : err->code;
@@ -134,7 +135,7 @@ static int bf_prepare(struct files *f, uint64_t node, uint64_t off,
 static int bf_map(const struct files *f, uint64_t node, uint64_t off,
 		  struct plan *p, struct error *err)
 {
-	const struct bundle_found *x = atomic_load(&self_of(f)->found);
+	const struct bundle_found *x = atomic_load(&bundle_files_of(f)->found);
 
 	(void)node;
 	return x ? bundle_map(x->bundle, off, p, err)
@@ -143,8 +144,8 @@ static int bf_map(const struct files *f, uint64_t node, uint64_t off,
 
 static void bf_free(struct files *f)
 {
-	found_free(atomic_load(&self_of(f)->found));
-	free(self_of(f)->ctx);
+	found_free(atomic_load(&bundle_files_of(f)->found));
+	free(bundle_files_of(f)->ctx);
 	free(f);
 }
 
@@ -191,7 +192,8 @@ struct found {
 	vec(const char *) names;
 };
 
-static bool look_into(const struct tree *t, uint32_t dir, struct found *out)
+static bool bundle_look_into(const struct tree *t, uint32_t dir,
+			     struct found *out)
 {
 	struct files *f;
 	const char *name;
@@ -213,7 +215,8 @@ static void free_plain(struct bundle_found *x)
 	free(x);
 }
 
-static bool add(struct tree *t, uint32_t dir, const struct found *in)
+static bool bundle_add_to_dir(struct tree *t, uint32_t dir,
+			      const struct found *in)
 {
 	struct files *f = bundle_files_late(NULL, NULL, in->t.at[0]->mtime);
 	struct bundle_found *x = calloc(1, sizeof *x);
@@ -226,7 +229,7 @@ static bool add(struct tree *t, uint32_t dir, const struct found *in)
 		return false;
 	}
 	x->free = free_plain;
-	atomic_init(&self_of(f)->found, x);
+	atomic_init(&bundle_files_of(f)->found, x);
 	tree_add_extra(t, dir, f);
 	return true;
 }
@@ -237,11 +240,11 @@ int bundles_add(struct tree *t, struct error *err)
 	bool ok = true;
 
 	for (uint32_t i = 0; ok && i < tree_dirs(t); i++) {
-		ok = look_into(t, i, &in);
+		ok = bundle_look_into(t, i, &in);
 		if (ok && in.t.n)
-			ok = add(t, i, &in);
+			ok = bundle_add_to_dir(t, i, &in);
 	}
 	vec_free(&in.t);
 	vec_free(&in.names);
-	return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return ok ? 0 : error_no_memory(err, "tensor.safetensors");
 }

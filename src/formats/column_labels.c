@@ -13,7 +13,7 @@ static bool one_of_several(const struct source_args *a)
 	return a->archive && a->archive->depth;
 }
 
-static int why_not(const struct array *a, struct error *err)
+static int column_why_no_labels(const struct array *a, struct error *err)
 {
 	const char *text = a->t.dtype.text;
 
@@ -26,9 +26,10 @@ static int why_not(const struct array *a, struct error *err)
 }
 
 /* Those of column i; -EINVAL, -ENOTSUP: it cannot be labels. */
-static int take(struct column_labels *l, struct arrays *s,
-		const struct source_args *a, const struct column_ops *ops,
-		uint32_t i, struct error *err)
+static int column_labels_read(struct column_labels *l, struct arrays *s,
+			      const struct source_args *a,
+			      const struct column_ops *ops, uint32_t i,
+			      struct error *err)
 {
 	struct array *array;
 	int r = ops->make(s, i, &array, err);
@@ -36,7 +37,7 @@ static int take(struct column_labels *l, struct arrays *s,
 	if (r < 0)
 		return r;
 	if (!classes_can_be(&array->t)) {
-		r = why_not(array, err);
+		r = column_why_no_labels(array, err);
 		tensor_free(&array->t);
 		return r;
 	}
@@ -46,9 +47,10 @@ static int take(struct column_labels *l, struct arrays *s,
 	return r;
 }
 
-static int find_given(struct column_labels *l, struct arrays *s,
-		      const struct source_args *a, const struct column_ops *ops,
-		      struct error *err)
+static int column_labels_find_given(struct column_labels *l, struct arrays *s,
+				    const struct source_args *a,
+				    const struct column_ops *ops,
+				    struct error *err)
 {
 	const char *name = a->views.labels;
 	uint32_t n = ops->count(s), i = 0;
@@ -65,7 +67,7 @@ static int find_given(struct column_labels *l, struct arrays *s,
 					   "labels: it has no column '%s'",
 					   name);
 	l->given = true;
-	r = take(l, s, a, ops, i, &why);
+	r = column_labels_read(l, s, a, ops, i, &why);
 	return r < 0 ? error_set(err, r == -ENOTSUP ? -EINVAL : r,
 				 "labels: '%s': %s", name, why.text)
 		     : 0;
@@ -80,14 +82,14 @@ int column_labels_find(struct column_labels *l, struct arrays *s,
 	if (a->views.classes)
 		return 0;
 	if (a->views.labels)
-		return find_given(l, s, a, ops, err);
+		return column_labels_find_given(l, s, a, ops, err);
 	for (uint32_t i = 0; i < ops->count(s) && l->n < COLUMN_LABELS_MAX;
 	     i++) {
 		struct error why = {.code = 0};
 
 		if (!classes_is_name(ops->name(s, i)))
 			continue;
-		r = take(l, s, a, ops, i, &why);
+		r = column_labels_read(l, s, a, ops, i, &why);
 		if (r == -ENOMEM)
 			return error_set(err, r, "%s", why.text);
 	}

@@ -71,7 +71,7 @@ static int natural(const char *a, const char *b)
 	return (unsigned char)*a - (unsigned char)*b;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_entries(const struct dirent **a, const struct dirent **b)
 {
 	int r = natural((*a)->d_name, (*b)->d_name);
 
@@ -97,7 +97,7 @@ static bool is_directory(const char *dir, const struct dirent *e)
 
 int concat_list(const char *path, struct dirent ***names, struct error *err)
 {
-	int n = scandir(path, names, is_shown, by_name), r = n;
+	int n = scandir(path, names, is_shown, compare_entries), r = n;
 
 	if (n < 0)
 		return error_errno(err, -errno, "%s", path);
@@ -132,7 +132,7 @@ struct step {
 	uint64_t from, by; /* the first number; what is added to it */
 };
 
-static bool number_of(const char *s, size_t *n, uint64_t *out)
+static bool read_name_number(const char *s, size_t *n, uint64_t *out)
 {
 	*n = digits(s);
 	*out = 0;
@@ -153,7 +153,8 @@ static bool step_of(const char *a, const char *b, struct step *s)
 	while (at && is_digit(a[at - 1]))
 		at--;
 	s->at = at;
-	if (!number_of(a + at, &n, &s->from) || !number_of(b + at, &m, &to) ||
+	if (!read_name_number(a + at, &n, &s->from) ||
+	    !read_name_number(b + at, &m, &to) ||
 	    strcmp(a + at + n, b + at + m) != 0 || to <= s->from)
 		return false;
 	s->by = to - s->from;

@@ -27,48 +27,49 @@ struct group_files {
 	uint32_t file;
 };
 
-static uint64_t group_count(const struct files *f, uint64_t dir)
+static uint64_t group_files_count(const struct files *f, uint64_t dir)
 {
 	(void)f, (void)dir;
 	return 0;
 }
 
-static uint64_t group_child(const struct files *f, uint64_t dir, uint64_t i,
-			    uint32_t *type)
+static uint64_t group_files_child(const struct files *f, uint64_t dir,
+				  uint64_t i, uint32_t *type)
 {
 	(void)f, (void)dir, (void)i;
 	*type = S_IFDIR;
 	return 0;
 }
 
-static int group_name(const struct files *f, uint64_t dir, uint64_t i,
-		      char *buf, size_t n)
+static int group_files_name(const struct files *f, uint64_t dir, uint64_t i,
+			    char *buf, size_t n)
 {
 	(void)f, (void)dir, (void)i, (void)buf, (void)n;
 	return -ENOENT;
 }
 
-static int group_find(const struct files *f, uint64_t dir, const char *name,
-		      uint64_t *node)
+static int group_files_find(const struct files *f, uint64_t dir,
+			    const char *name, uint64_t *node)
 {
 	(void)f, (void)dir, (void)name, (void)node;
 	return -ENOENT;
 }
 
-static int group_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int group_files_parent(const struct files *f, uint64_t node,
+			      uint64_t *dir)
 {
 	(void)f, (void)node, (void)dir;
 	return -ENOENT;
 }
 
-static bool group_attr_is_slow(const struct files *f, uint64_t node)
+static bool group_files_attr_is_slow(const struct files *f, uint64_t node)
 {
 	(void)f, (void)node;
 	return false;
 }
 
-static int group_attr(struct files *f, uint64_t node, struct pinner *p,
-		      struct attr *out, struct error *err)
+static int group_files_attr(struct files *f, uint64_t node, struct pinner *p,
+			    struct attr *out, struct error *err)
 {
 	const struct group_files *g = (const struct group_files *)f;
 
@@ -80,8 +81,8 @@ static int group_attr(struct files *f, uint64_t node, struct pinner *p,
 	return 0;
 }
 
-static int group_map(const struct files *f, uint64_t node, uint64_t off,
-		     struct plan *p, struct error *err)
+static int group_files_map(const struct files *f, uint64_t node, uint64_t off,
+			   struct plan *p, struct error *err)
 {
 	(void)f, (void)node, (void)off, (void)p;
 	return error_set(err, -EISDIR, "a group has no bytes");
@@ -98,7 +99,7 @@ static size_t key_length(const char *key)
 }
 
 /* What fits; what does not is replaced by how long it is. */
-static char *shorten(const char *text)
+static char *group_attributes_shorten(const char *text)
 {
 	json_t *all = json_loads(text, JSON_DECODE_ANY, NULL);
 	json_t *v, *out = json_object();
@@ -141,7 +142,7 @@ ssize_t group_attributes_value(char *text, const struct error *err, char *buf,
 	size_t len;
 
 	if (all && strlen(all) > VALUE_MAX) {
-		char *shorter = shorten(all);
+		char *shorter = group_attributes_shorten(all);
 
 		free(all);
 		all = shorter;
@@ -156,8 +157,9 @@ ssize_t group_attributes_value(char *text, const struct error *err, char *buf,
 	return (ssize_t)len;
 }
 
-static ssize_t group_xattr(struct files *f, uint64_t node, const char *key,
-			   struct pinner *p, char *buf, size_t n)
+static ssize_t group_files_xattr(struct files *f, uint64_t node,
+				 const char *key, struct pinner *p, char *buf,
+				 size_t n)
 {
 	const struct group_files *g = (const struct group_files *)f;
 	struct error err = {.code = 0};
@@ -170,8 +172,8 @@ static ssize_t group_xattr(struct files *f, uint64_t node, const char *key,
 		n);
 }
 
-static const char *group_xattr_keys(const struct files *f, uint64_t node,
-				    size_t *len)
+static const char *group_files_xattr_keys(const struct files *f, uint64_t node,
+					  size_t *len)
 {
 	static const char keys[] = "attrs";
 
@@ -180,23 +182,23 @@ static const char *group_xattr_keys(const struct files *f, uint64_t node,
 	return keys;
 }
 
-static void group_free(struct files *f)
+static void group_files_free(struct files *f)
 {
 	free(f);
 }
 
 static const struct files_ops group_ops = {
-	.count = group_count,
-	.child = group_child,
-	.name = group_name,
-	.find = group_find,
-	.parent = group_parent,
-	.attr_is_slow = group_attr_is_slow,
-	.attr = group_attr,
-	.map = group_map,
-	.xattr = group_xattr,
-	.xattr_keys = group_xattr_keys,
-	.free = group_free,
+	.count = group_files_count,
+	.child = group_files_child,
+	.name = group_files_name,
+	.find = group_files_find,
+	.parent = group_files_parent,
+	.attr_is_slow = group_files_attr_is_slow,
+	.attr = group_files_attr,
+	.map = group_files_map,
+	.xattr = group_files_xattr,
+	.xattr_keys = group_files_xattr_keys,
+	.free = group_files_free,
 };
 
 struct files *group_files_new(group_attributes_fn *attributes, void *source,

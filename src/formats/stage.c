@@ -18,13 +18,13 @@
 /* All that were copied, in this process. */
 static _Atomic uint64_t staged;
 
-static int copy(const struct backing *b, int fd, struct error *err)
+static int stage_copy(const struct backing *b, int fd, struct error *err)
 {
 	cleanup_free void *buf = malloc(PIECE);
 	uint64_t n;
 
 	if (!buf)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a copy of a member");
 	for (uint64_t at = 0; at < b->size; at += n) {
 		int r;
 
@@ -40,7 +40,7 @@ static int copy(const struct backing *b, int fd, struct error *err)
 	return 0;
 }
 
-static int refuse(const struct source_args *a, struct error *err)
+static int stage_refuse(const struct source_args *a, struct error *err)
 {
 	char size[32], most[32];
 
@@ -62,13 +62,13 @@ static uint32_t stage_anew(const struct source_args *a, const char *name,
 
 	if (atomic_fetch_add(&staged, b->size) > a->archive->stage ||
 	    atomic_load(&staged) > a->archive->stage)
-		refuse(a, err);
+		stage_refuse(a, err);
 	else if ((fd = memfd_create("tensorfs", MFD_CLOEXEC)) < 0)
 		error_errno(err, -errno, "cannot keep a copy of it");
-	else if (copy(b, fd, err) == 0) {
+	else if (stage_copy(b, fd, err) == 0) {
 		file = handles_add_open(a->handles, steal_fd(&fd), name);
 		if (file == UINT32_MAX)
-			error_set(err, -ENOMEM, "out of memory");
+			error_no_memory(err, "the table of files");
 	}
 	if (file == UINT32_MAX)
 		atomic_fetch_sub(&staged, b->size);
@@ -96,7 +96,7 @@ uint32_t source_staged(const struct source_args *a, struct error *err)
 	cleanup_free char *name = unique_name(a);
 
 	if (!name) {
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "a copy of a member");
 		return UINT32_MAX;
 	}
 	return stage_anew(a, name, err);

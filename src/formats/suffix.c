@@ -56,7 +56,8 @@ int suffix_check(const char *option, struct error *err)
 }
 
 /* NULL as `column`: the one for all. */
-static const char *find(const char *option, const char *column, size_t *len)
+static const char *suffix_find(const char *option, const char *column,
+			       size_t *len)
 {
 	for (const char *at = option; at;) {
 		size_t n = strcspn(at, "+");
@@ -75,7 +76,7 @@ static const char *find(const char *option, const char *column, size_t *len)
 
 const char *suffix_named(const char *option, const char *column, size_t *len)
 {
-	return find(option, column, len);
+	return suffix_find(option, column, len);
 }
 
 /* ---- as they begin ------------------------------------------------------- */
@@ -140,7 +141,7 @@ struct looking {
 	const char *ext;
 };
 
-static void look(void *ctx, const char *s, size_t len)
+static void suffix_look_at(void *ctx, const char *s, size_t len)
 {
 	struct looking *l = ctx;
 
@@ -149,7 +150,7 @@ static void look(void *ctx, const char *s, size_t len)
 }
 
 /* What cannot be read says why when it is read. */
-static const char *guess(struct array *a)
+static const char *suffix_of_values(struct array *a)
 {
 	uint64_t rows = a->along ? a->along[0] : a->t.shape[0];
 	struct looking l = {NULL};
@@ -160,7 +161,7 @@ static const char *guess(struct array *a)
 	one.count[0] = 1;
 	for (uint64_t i = 0; i < min_u64(rows, LOOKED_AT) && !l.ext; i++) {
 		one.start[0] = i;
-		if (a->ops->values(a, 0, &one, look, &l, &err) < 0)
+		if (a->ops->values(a, 0, &one, suffix_look_at, &l, &err) < 0)
 			break;
 	}
 	return l.ext ? l.ext : "bin";
@@ -172,11 +173,11 @@ int suffix_set(struct array *a, const char *column, bool unread,
 	const char *option = a->source->views.ext, *ext;
 	size_t n;
 
-	ext = find(option, column, &n);
+	ext = suffix_find(option, column, &n);
 	if (!ext)
-		ext = find(option, NULL, &n);
+		ext = suffix_find(option, NULL, &n);
 	if (!ext) {
-		ext = unread || !a->t.elements ? "bin" : guess(a);
+		ext = unread || !a->t.elements ? "bin" : suffix_of_values(a);
 		n = strlen(ext);
 	}
 	if (n >= TENSOR_SUFFIX_MAX)

@@ -53,11 +53,6 @@ struct reading {
 	struct error *err;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
 /* ---- the array ----------------------------------------------------------- */
 
 static int joined_learn(struct array *a, uint32_t part,
@@ -116,8 +111,8 @@ static const struct array_ops joined_ops = {
 
 /* ---- the parts ----------------------------------------------------------- */
 
-static int read_header(struct reading *rd, uint32_t file, struct npy_file *f,
-		       struct error *err)
+static int concat_read_header(struct reading *rd, uint32_t file,
+			      struct npy_file *f, struct error *err)
 {
 	struct handle h;
 	uint64_t size;
@@ -150,7 +145,7 @@ static int other_type(const struct dtype *d, const struct dtype *first,
 	size_t at = 0;
 
 	if (!is || !was)
-		return no_memory(err);
+		return error_no_memory(err, "the types of the files");
 	while (is[at] && is[at] == was[at])
 		at++;
 	while (at && is[at] != '(')
@@ -161,8 +156,8 @@ static int other_type(const struct dtype *d, const struct dtype *first,
 }
 
 /* Like the first, but for its length along the axis? */
-static int compare(const struct reading *rd, const struct npy_file *f,
-		   struct error *err)
+static int concat_compare_part(const struct reading *rd,
+			       const struct npy_file *f, struct error *err)
 {
 	char a[400], b[400];
 	bool same = f->rank == rd->first.rank;
@@ -181,7 +176,7 @@ static int compare(const struct reading *rd, const struct npy_file *f,
 			 a, b, rd->axis);
 }
 
-static int check_axis(struct reading *rd, int axis, struct error *err)
+static int concat_check_axis(struct reading *rd, int axis, struct error *err)
 {
 	unsigned rank = rd->first.rank;
 
@@ -195,7 +190,8 @@ static int check_axis(struct reading *rd, int axis, struct error *err)
 	return 0;
 }
 
-static int read_part(struct reading *rd, int axis, uint32_t i, const char *name)
+static int concat_read_part(struct reading *rd, int axis, uint32_t i,
+			    const char *name)
 {
 	struct array_part *part = &rd->parts[i];
 	cleanup_free char *path = NULL;
@@ -204,19 +200,19 @@ static int read_part(struct reading *rd, int axis, uint32_t i, const char *name)
 
 	if (asprintf(&path, "%s/%s", rd->s->path, name) < 0) {
 		path = NULL;
-		return no_memory(rd->err);
+		return error_no_memory(rd->err, "the path of a file");
 	}
 	part->file = handles_add(rd->s->handles, path);
 	part->name = "array";
 	if (part->file == UINT32_MAX)
-		return no_memory(rd->err);
-	r = read_header(rd, part->file, &f, rd->err);
+		return error_no_memory(rd->err, "the table of files");
+	r = concat_read_header(rd, part->file, &f, rd->err);
 	if (r == 0 && i == 0) {
 		rd->first = f;
-		r = check_axis(rd, axis, rd->err);
+		r = concat_check_axis(rd, axis, rd->err);
 	}
 	if (r == 0)
-		r = compare(rd, &f, rd->err);
+		r = concat_compare_part(rd, &f, rd->err);
 	if (r < 0) {
 		if (!strstr(rd->err->text, path))
 			error_prefix(rd->err, "%s: ", path);
@@ -230,8 +226,9 @@ static int read_part(struct reading *rd, int axis, uint32_t i, const char *name)
 }
 
 /* Of the files, or of a field of their elements. */
-static int make_array(void *ctx, const struct dtype_field *field,
-		      const char *name, struct array **out, struct error *err)
+static int concat_make_array(void *ctx, const struct dtype_field *field,
+			     const char *name, struct array **out,
+			     struct error *err)
 {
 	const struct reading *rd = ctx;
 	struct array_spec spec = {
@@ -250,7 +247,7 @@ static int make_array(void *ctx, const struct dtype_field *field,
 	spec.shape[rd->axis] = rd->total;
 	own = malloc(sizeof *own);
 	if (!own)
-		return no_memory(err);
+		return error_no_memory(err, "the joined array");
 	own->at = rd->kept;
 	own->rank = rd->first.rank;
 	r = npy_recode(rd->s, &rd->first.dtype, field, &own->recode, err);
@@ -262,7 +259,8 @@ static int make_array(void *ctx, const struct dtype_field *field,
 	return array_new(rd->s, &spec, out, err);
 }
 
-static int read_parts(struct reading *rd, int axis, struct dirent *const *names)
+static int concat_read_parts(struct reading *rd, int axis,
+			     struct dirent *const *names)
 {
 	int r = 0;
 
@@ -270,25 +268,26 @@ static int read_parts(struct reading *rd, int axis, struct dirent *const *names)
 	rd->parts = calloc(rd->n, sizeof *rd->parts);
 	rd->head = malloc(NPY_HEADER_MOST);
 	if (!rd->places || !rd->parts || !rd->head)
-		r = no_memory(rd->err);
+		r = error_no_memory(rd->err, "the headers of the files");
 	for (uint32_t i = 0; r == 0 && i < rd->n; i++)
-		r = read_part(rd, axis, i, names[i]->d_name);
+		r = concat_read_part(rd, axis, i, names[i]->d_name);
 	if (r == 0) {
 		rd->kept = intern_bytes(&rd->s->intern, rd->places,
 					rd->n * sizeof *rd->places);
-		r = rd->kept ? 0 : no_memory(rd->err);
+		r = rd->kept ? 0
+			     : error_no_memory(rd->err, "the table of parts");
 	}
 	return r;
 }
 
 /* ---- the source ---------------------------------------------------------- */
 
-static int publish_all(struct reading *rd, const struct source_args *a,
-		       struct error *err)
+static int concat_publish_all(struct reading *rd, const struct source_args *a,
+			      struct error *err)
 {
 	struct array *array;
 	uint32_t dir;
-	int r = make_array(rd, NULL, "/data", &array, err);
+	int r = concat_make_array(rd, NULL, "/data", &array, err);
 
 	if (r == 0)
 		r = array_publish(a->tree, a->dir, "data", array, &dir, err);
@@ -300,11 +299,11 @@ static int publish_all(struct reading *rd, const struct source_args *a,
 	}
 	return r < 0 ? r
 		     : npy_fields(rd->s, a->tree, dir, "/data",
-				  &rd->first.dtype, make_array, rd, err);
+				  &rd->first.dtype, concat_make_array, rd, err);
 }
 
-static int publish(struct arrays *s, const struct source_args *a,
-		   struct error *err)
+static int concat_publish(struct arrays *s, const struct source_args *a,
+			  struct error *err)
 {
 	struct reading rd = {.s = s, .path = a->path, .err = err};
 	struct dirent **names = NULL;
@@ -312,11 +311,11 @@ static int publish(struct arrays *s, const struct source_args *a,
 
 	if (n > 0) {
 		rd.n = (uint32_t)n;
-		r = read_parts(&rd, a->concat, names);
+		r = concat_read_parts(&rd, a->concat, names);
 	}
 	concat_list_free(names, n);
 	if (r == 0)
-		r = publish_all(&rd, a, err);
+		r = concat_publish_all(&rd, a, err);
 	free(rd.places);
 	free(rd.parts);
 	free(rd.head);
@@ -349,8 +348,8 @@ static const struct source_ops source_concat = {
 static int open_npy(const struct source_args *a, struct source **out,
 		    struct error *err)
 {
-	return arrays_open(&source_concat, sizeof(struct arrays), publish, a,
-			   out, err);
+	return arrays_open(&source_concat, sizeof(struct arrays),
+			   concat_publish, a, out, err);
 }
 
 /* ---- which kind ---------------------------------------------------------- */
@@ -374,7 +373,7 @@ static int first_format(const struct source_args *a,
 	r = concat_check(path, names, n, err);
 	if (r == 0 && asprintf(&name, "%s/%s", path, names[0]->d_name) < 0) {
 		name = NULL;
-		r = no_memory(err);
+		r = error_no_memory(err, "the path of a file");
 	}
 	concat_list_free(names, n);
 	if (r < 0)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "formats/archive/about.h"
@@ -44,12 +45,7 @@ struct reading {
 	struct error *err;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static bool is_index(const char *name)
+static bool directory_is_index(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -77,7 +73,7 @@ static bool leads_out(const char *inner, const char *target)
 }
 
 /* False: it cannot be read, or is too long. */
-static bool read_link(const struct reading *rd, char target[PATH_MAX])
+static bool directory_read_link(const struct reading *rd, char target[PATH_MAX])
 {
 	char text[PATH_MAX];
 	ssize_t n = readlink(rd->path, text, sizeof text - 1);
@@ -94,8 +90,8 @@ static bool read_link(const struct reading *rd, char target[PATH_MAX])
 }
 
 /* Fill in what a stat says; true: it is shown. */
-static bool member_of(struct reading *rd, const struct stat *st,
-		      struct member *m, char target[PATH_MAX])
+static bool directory_fill_member(struct reading *rd, const struct stat *st,
+				  struct member *m, char target[PATH_MAX])
 {
 	*m = (struct member){.path = rd->path + rd->inner,
 			     .mode = st->st_mode,
@@ -108,7 +104,7 @@ static bool member_of(struct reading *rd, const struct stat *st,
 		m->size = (uint64_t)st->st_size;
 		m->kind = MEMBER_FILE;
 	} else if (S_ISLNK(st->st_mode)) {
-		if (!read_link(rd, target))
+		if (!directory_read_link(rd, target))
 			return false;
 		m->link = target;
 	} else if (S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
@@ -117,7 +113,7 @@ static bool member_of(struct reading *rd, const struct stat *st,
 	return true;
 }
 
-static int read_entries(struct reading *rd, DIR *d);
+static int directory_read_entries(struct reading *rd, DIR *d);
 
 /* Bytes that its file system does not store. */
 static uint64_t hole_of(const struct stat *st)
@@ -130,7 +126,7 @@ static uint64_t hole_of(const struct stat *st)
 }
 
 /* What is at rd->path. */
-static int read_entry(struct reading *rd)
+static int directory_read_entry(struct reading *rd)
 {
 	char target[PATH_MAX];
 	struct stat st, to;
@@ -144,12 +140,12 @@ static int read_entry(struct reading *rd)
 	if (S_ISLNK(st.st_mode) && stat(rd->path, &to) == 0 &&
 	    S_ISREG(to.st_mode))
 		st = to;
-	if (!member_of(rd, &st, &m, target))
+	if (!directory_fill_member(rd, &st, &m, target))
 		return 0;
 	if (m.kind == MEMBER_FILE) {
 		file = handles_add(rd->handles, rd->path);
 		if (file == UINT32_MAX)
-			return no_memory(rd->err);
+			return error_no_memory(rd->err, "the table of files");
 		handles_expect(rd->handles, file, &st);
 		m.data = MEMBER_IN_FILE(file, hole_of(&st) / 4096);
 	}
@@ -168,7 +164,7 @@ static int read_entry(struct reading *rd)
 	DIR *d = opendir(rd->path);
 
 	if (d)
-		r = read_entries(rd, d);
+		r = directory_read_entries(rd, d);
 	else
 		members_note(rd->b, "unreadable directories", "%s: %s",
 			     rd->path, strerror(errno));
@@ -177,7 +173,7 @@ static int read_entry(struct reading *rd)
 }
 
 /* Closes `d`. */
-static int read_entries(struct reading *rd, DIR *d)
+static int directory_read_entries(struct reading *rd, DIR *d)
 {
 	char *above = rd->path;
 	struct dirent *e;
@@ -185,14 +181,14 @@ static int read_entries(struct reading *rd, DIR *d)
 
 	while (r == 0 && (e = readdir(d))) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    is_index(e->d_name))
+		    directory_is_index(e->d_name))
 			continue;
 		if (asprintf(&rd->path, "%s/%s", above, e->d_name) < 0) {
 			rd->path = above;
-			r = no_memory(rd->err);
+			r = error_no_memory(rd->err, "the path of a file");
 			break;
 		}
-		r = read_entry(rd);
+		r = directory_read_entry(rd);
 		free(rd->path);
 		rd->path = above;
 	}
@@ -200,8 +196,8 @@ static int read_entries(struct reading *rd, DIR *d)
 	return r;
 }
 
-static int read_all(struct directory *s, const struct source_args *a,
-		    struct error *err)
+static int directory_read_all(struct directory *s, const struct source_args *a,
+			      struct error *err)
 {
 	struct reading rd = {.handles = a->handles,
 			     .as_is = a->archive && a->archive->as_is,
@@ -224,10 +220,10 @@ static int read_all(struct directory *s, const struct source_args *a,
 	rd.inner = strlen(rd.path);
 	r = members_builder_new(&rd.b, NULL, err);
 	if (r == 0) {
-		member_of(&rd, &st, &root, target);
+		directory_fill_member(&rd, &st, &root, target);
 		r = members_add(rd.b, &root, err);
 		if (r >= 0)
-			r = read_entries(&rd, d);
+			r = directory_read_entries(&rd, d);
 		else
 			closedir(d);
 		if (r == 0)
@@ -286,7 +282,8 @@ struct file_check {
 	uint64_t record;
 };
 
-static void say_bad(const struct file_check *k, int code, const char *why)
+static void directory_say_bad(const struct file_check *k, int code,
+			      const char *why)
 {
 	cleanup_free char *name = NULL;
 	char path[PATH_MAX];
@@ -299,14 +296,14 @@ static void say_bad(const struct file_check *k, int code, const char *why)
 }
 
 /* Read a file, past the cache: that it can be read is all there is to find out. */
-static void check_file(void *arg)
+static void directory_check_file(void *arg)
 {
 	enum { STEP = 1 << 20 };
 	struct file_check *k = arg;
 	const struct member_record *m = &k->s->members.at[k->record];
 	cleanup_free void *buf = malloc(STEP);
 	struct error err = {0};
-	int r = buf ? 0 : error_set(&err, -ENOMEM, "out of memory");
+	int r = buf ? 0 : error_no_memory(&err, "a buffer to read files");
 	uint64_t done = 0;
 
 	while (r == 0 && done < m->size) {
@@ -323,7 +320,7 @@ static void check_file(void *arg)
 		k->c->advance(k->c, n);
 	}
 	if (r < 0)
-		say_bad(k, r, err.text);
+		directory_say_bad(k, r, err.text);
 	if (done)
 		k->c->no_checksums(k->c);
 	k->c->count(k->c, 0, done, done);
@@ -335,18 +332,11 @@ static bool is_shown_apart(const struct directory *s, uint64_t record)
 {
 	const uint64_t *at = s->nest ? s->nest->shown.at : NULL;
 	size_t n = s->nest ? s->nest->shown.n : 0;
+	struct bisect b = bisect_in(0, n);
 
-	for (size_t low = 0; low < n;) {
-		size_t middle = low + (n - low) / 2;
-
-		if (at[middle] == record)
-			return true;
-		if (at[middle] < record)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return false;
+	while (bisect_next(&b))
+		bisect_answer(&b, at[b.mid] >= record);
+	return b.lo < n && at[b.lo] == record;
 }
 
 /* Its own files; what is shown as a source of its own is checked as that. */
@@ -356,7 +346,7 @@ static int directory_verify(struct source *source, uint64_t node,
 	struct directory *s = (struct directory *)source;
 	const struct members *m = &s->members;
 	cleanup_free unsigned char *below = calloc(m->n, 1);
-	int r = below ? 0 : no_memory(err);
+	int r = below ? 0 : error_no_memory(err, "the check of a directory");
 
 	for (uint64_t i = node; i < m->n && r == 0; i++) {
 		struct file_check *k;
@@ -367,12 +357,12 @@ static int directory_verify(struct source *source, uint64_t node,
 			continue;
 		k = malloc(sizeof *k);
 		if (!k) {
-			r = no_memory(err);
+			r = error_no_memory(err, "the check of a directory");
 			break;
 		}
 		*k = (struct file_check){s, c, i};
 		c->expect(c, m->at[i].size);
-		pool_submit(c->pool, check_file, k);
+		pool_submit(c->pool, directory_check_file, k);
 	}
 	pool_drain(c->pool);
 	return r;
@@ -390,10 +380,10 @@ static int directory_open(const struct source_args *a, struct source **out,
 	*out = NULL;
 	s = calloc(1, sizeof *s);
 	if (!s)
-		return no_memory(err);
+		return error_no_memory(err, "the directory");
 	s->source.ops = &source_directory;
 	s->handles = a->handles;
-	r = read_all(s, a, err);
+	r = directory_read_all(s, a, err);
 	if (r == 0)
 		r = archive_files(&f, a, &s->members, NULL, 0, 0, false, err);
 	if (r == 0) {

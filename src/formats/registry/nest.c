@@ -125,7 +125,8 @@ int nest_open_apart(struct graft *g, struct source **source, struct tree **tree,
 	}
 	x->tried = true;
 	if (!a.tree)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the tree of a source in an archive");
 	r = source_open(&a, source, err);
 	if (r == 0)
 		r = tree_finish(a.tree, tree, err);
@@ -256,8 +257,8 @@ static bool is_candidate(const struct members_nest *nest,
 }
 
 /* A directory that looks like the member. */
-static void attr_of(const struct members *m, const struct member_record *r,
-		    struct attr *out)
+static void nest_directory_attr(const struct members *m,
+				const struct member_record *r, struct attr *out)
 {
 	const struct member_common *common = member_common(m, r);
 
@@ -271,9 +272,10 @@ static void attr_of(const struct members *m, const struct member_record *r,
 	out->stored = true;
 }
 
-static int add(struct members_nest *n, struct tree_builder *b, uint32_t dir,
-	       const struct members *m, uint64_t i, uint64_t root,
-	       const struct candidate *c, bool eager, struct error *err)
+static int nest_add_graft(struct members_nest *n, struct tree_builder *b,
+			  uint32_t dir, const struct members *m, uint64_t i,
+			  uint64_t root, const struct candidate *c, bool eager,
+			  struct error *err)
 {
 	const struct member_record *r = &m->at[i];
 	struct nested *x = c->path ? calloc(1, sizeof *x) : NULL;
@@ -282,10 +284,10 @@ static int add(struct members_nest *n, struct tree_builder *b, uint32_t dir,
 	if (!x || (S_ISREG(r->mode) && !vec_push(&n->nest.shown, i))) {
 		free(x);
 		free(c->path);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a source in an archive");
 	}
 	x->graft.ops = &nested_ops;
-	attr_of(m, r, &x->graft.attr);
+	nest_directory_attr(m, r, &x->graft.attr);
 	x->graft.eager = eager;
 	x->nest = n;
 	nest_around_init(&x->around, &n->table, &n->archive, &n->kept, n->path,
@@ -296,11 +298,12 @@ static int add(struct members_nest *n, struct tree_builder *b, uint32_t dir,
 	x->ops = c->ops;
 	code = tree_add_graft(b, dir, r->parent == root ? 0 : r->parent, i,
 			      member_name(m, r), &x->graft);
-	return code < 0 ? error_set(err, code, "out of memory") : 0;
+	return code < 0 ? error_no_memory(err, "a source in an archive") : 0;
 }
 
-static char *path_of(const struct members_nest *n, const struct members *m,
-		     uint64_t i, const char *path, const struct backing *bytes)
+static char *nest_member_path(const struct members_nest *n,
+			      const struct members *m, uint64_t i,
+			      const char *path, const struct backing *bytes)
 {
 	char inside[1024];
 	char *text;
@@ -326,7 +329,7 @@ static int find_store(const struct members *m, uint64_t i, const char *dir,
 	members_path(m, i, inside, sizeof inside);
 	if (asprintf(&path, "%s/%s", dir, inside) < 0) {
 		path = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a Zarr store");
 	}
 	if (zarr_is_store(path))
 		c->path = realpath(path, NULL); /* gone again: no store */
@@ -345,13 +348,13 @@ static int nest_stores(struct members_nest *n, struct tree_builder *b,
 
 		r = find_store(m, i, path, &c, err);
 		if (r == 0 && c.path)
-			r = add(n, b, dir, m, i, 0, &c, false, err);
+			r = nest_add_graft(n, b, dir, m, i, 0, &c, false, err);
 	}
 	return r;
 }
 
-static int add_members(struct members_nest *n, struct tree_builder *b,
-		       uint32_t dir, uint64_t root, struct error *err)
+static int nest_add_members(struct members_nest *n, struct tree_builder *b,
+			    uint32_t dir, uint64_t root, struct error *err)
 {
 	const struct nest_table *t = &n->table;
 	const struct members *m = t->m;
@@ -368,7 +371,7 @@ static int add_members(struct members_nest *n, struct tree_builder *b,
 			continue;
 		c.bytes = member_backing(n->handles, n->pinner, m, i,
 					 t->volumes, t->files);
-		c.path = path_of(n, m, i, n->path, &c.bytes);
+		c.path = nest_member_path(n, m, i, n->path, &c.bytes);
 		looks = c.path ? looks_like(&c, backing_is_plain(&c.bytes) &&
 							probes++ < PROBES_MAX)
 			       : LOOKS_ARCHIVE;
@@ -378,7 +381,8 @@ static int add_members(struct members_nest *n, struct tree_builder *b,
 			free(c.path);
 			continue;
 		}
-		r = add(n, b, dir, m, i, root, &c, looks == LOOKS_HDF5, err);
+		r = nest_add_graft(n, b, dir, m, i, root, &c,
+				   looks == LOOKS_HDF5, err);
 	}
 	return r;
 }
@@ -394,10 +398,10 @@ static int members_nest_open(struct nest **out, const struct source_args *a,
 
 	*out = NULL;
 	if (!n)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the sources in an archive");
 	n->table = (struct nest_table){n->handles, n->pinner, m,
 				       volumes,    n_volumes, files};
-	r = add_members(n, a->tree, a->dir, root, err);
+	r = nest_add_members(n, a->tree, a->dir, root, err);
 	if (r < 0)
 		members_nest_close(&n->nest);
 	else

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-static const struct nest_around *self_of(const struct source_around *a)
+static const struct nest_around *nest_around_of(const struct source_around *a)
 {
 	return (const struct nest_around *)(const void *)a;
 }
@@ -82,7 +82,7 @@ static char *path_from_root(const struct members *m, uint64_t record)
 static int around_find(const struct source_around *a, const char *path,
 		       struct backing *out, uint64_t *member)
 {
-	const struct nest_table *n = self_of(a)->table;
+	const struct nest_table *n = nest_around_of(a)->table;
 	unsigned links = 0;
 	uint64_t at;
 	int r = walk_to(n->m, 0, path, &links, member, &at);
@@ -102,7 +102,7 @@ static int around_find(const struct source_around *a, const char *path,
 static char *around_path(const struct source_around *a, uint64_t member,
 			 bool follow)
 {
-	const struct members *m = self_of(a)->table->m;
+	const struct members *m = nest_around_of(a)->table->m;
 	uint64_t named, at = member;
 	unsigned links = 0;
 
@@ -117,7 +117,7 @@ static char *around_path(const struct source_around *a, uint64_t member,
 
 static char *around_shown(const struct source_around *a, const char *path)
 {
-	const struct nest_around *x = self_of(a);
+	const struct nest_around *x = nest_around_of(a);
 	char *out;
 
 	return asprintf(&out, "%s:%s", x->source, path) < 0 ? NULL : out;

@@ -50,8 +50,8 @@ const struct source_ops *const source_table[] = {
 };
 /* clang-format on */
 
-static int read_file(const struct source_args *a, unsigned char *head,
-		     size_t *n, struct error *err)
+static int source_read_file(const struct source_args *a, unsigned char *head,
+			    size_t *n, struct error *err)
 {
 	cleanup_close int fd = open(a->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -79,11 +79,11 @@ static int read_file(const struct source_args *a, unsigned char *head,
 	return 0;
 }
 
-static int read_head(const struct source_args *a, unsigned char *head,
-		     size_t *n, struct error *err)
+static int source_read_head(const struct source_args *a, unsigned char *head,
+			    size_t *n, struct error *err)
 {
 	if (!a->inside)
-		return read_file(a, head, n, err);
+		return source_read_file(a, head, n, err);
 	*n = min_u64(a->inside->size, SOURCE_HEAD);
 	return backing_read(a->inside, 0, head, *n, err);
 }
@@ -170,8 +170,8 @@ static const struct source_ops *files_format(const char *path)
 }
 
 /* Refuse options that mean nothing for a format that has these flags. */
-static int check_flags(unsigned flags, bool is_archive,
-		       const struct source_args *a, struct error *err)
+static int source_check_flags(unsigned flags, bool is_archive,
+			      const struct source_args *a, struct error *err)
 {
 	const struct archive_options *of_archives = a->archive;
 	bool is_directory = flags & SOURCE_DIRECTORY;
@@ -202,10 +202,10 @@ static int check_flags(unsigned flags, bool is_archive,
 	return odd ? error_set(err, SOURCE_USAGE, "%s: %s", a->path, odd) : 0;
 }
 
-static int check_options(const struct source_ops *ops,
-			 const struct source_args *a, struct error *err)
+static int source_check_options(const struct source_ops *ops,
+				const struct source_args *a, struct error *err)
 {
-	return check_flags(ops->flags, ops->archive, a, err);
+	return source_check_flags(ops->flags, ops->archive, a, err);
 }
 
 /* A store that is a directory, parts of a tensor, or files. */
@@ -219,9 +219,10 @@ static int open_directory(const struct source_args *a, struct source **out,
 	int r;
 
 	/* concat_open refuses what files of the first one's format do not take. */
-	r = a->joined ? check_flags(SOURCE_HAS_DATASETS | SOURCE_HAS_LABELS,
-				    false, a, err)
-		      : check_options(ops, a, err);
+	r = a->joined ? source_check_flags(SOURCE_HAS_DATASETS |
+						   SOURCE_HAS_LABELS,
+					   false, a, err)
+		      : source_check_options(ops, a, err);
 	if (r < 0)
 		return r;
 	return a->joined ? concat_open(a, out, err) : ops->open(a, out, err);
@@ -230,7 +231,7 @@ static int open_directory(const struct source_args *a, struct source **out,
 static int open_raw(const struct source_args *a, struct source **out,
 		    struct error *err)
 {
-	int r = check_options(&source_raw, a, err);
+	int r = source_check_options(&source_raw, a, err);
 	struct stat st;
 
 	if (r == 0 && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
@@ -240,10 +241,11 @@ static int open_raw(const struct source_args *a, struct source **out,
 	return r < 0 ? r : raw_open(a, out, err);
 }
 
-static int open_as(const struct source_ops *ops, const struct source_args *a,
-		   struct source **out, struct error *err)
+static int source_open_as(const struct source_ops *ops,
+			  const struct source_args *a, struct source **out,
+			  struct error *err)
 {
-	int r = check_options(ops, a, err);
+	int r = source_check_options(ops, a, err);
 
 	return r < 0 ? r : ops->open(a, out, err);
 }
@@ -274,8 +276,8 @@ int source_open(const struct source_args *a, struct source **out,
 		return open_raw(a, out, err);
 	if (!a->inside && stat(a->path, &st) < 0 && errno == ENOENT &&
 	    (ops = files_format(a->path)))
-		return open_as(ops, a, out, err); /* "x_%d.h5" */
-	r = read_head(a, head, &n, err);
+		return source_open_as(ops, a, out, err); /* "x_%d.h5" */
+	r = source_read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
 	ops = source_probe(head, n, a->path);
@@ -285,7 +287,7 @@ int source_open(const struct source_args *a, struct source **out,
 		ops = source_probe_beyond(a);
 	if (!ops)
 		return say_what_it_is(a->path, head, n, err);
-	return open_as(ops, a, out, err);
+	return source_open_as(ops, a, out, err);
 }
 
 /* The member table of one of several, published by nobody. */
@@ -303,7 +305,7 @@ static int load_archive(const struct source_args *a, struct source **out,
 				 "%s is a directory: only archives can be one "
 				 "tree (union)",
 				 a->path);
-	r = read_head(a, head, &n, err);
+	r = source_read_head(a, head, &n, err);
 	if (r < 0)
 		return r;
 	ops = source_probe(head, n, a->path);
@@ -316,7 +318,7 @@ static int load_archive(const struct source_args *a, struct source **out,
 				 "%s is no archive: only archives can be one "
 				 "tree (union)",
 				 a->path);
-	r = check_options(ops, a, err);
+	r = source_check_options(ops, a, err);
 	if (r == 0 && a->dataset)
 		r = error_set(err, SOURCE_USAGE,
 			      "%s: dataset= is for HDF5 files; for archives it "

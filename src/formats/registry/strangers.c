@@ -189,7 +189,7 @@ static bool is_pickle(const unsigned char *head, size_t n)
 	return n > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 }
 
-static bool is_ours(const char *path)
+static bool has_source_suffix(const char *path)
 {
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
 		if (ends_with(path, ours[i]))
@@ -246,7 +246,7 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
 		if (ends_with(path, suffixes[i].suffix))
 			return &suffixes[i].is;
-	if (is_ours(path))
+	if (has_source_suffix(path))
 		return &misnamed;
 	return is_words(head, n) ? &words : NULL;
 }
