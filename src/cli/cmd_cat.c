@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs cat: the bytes of a file of the tree without mounting. */
+/* tensorfs cat: write the bytes of a file of the tree without mounting. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define CAT_BYTES (1u << 20)
 
-/* 0 or -errno. */
+/* Write `n` bytes to standard output.  Return 0 or -errno. */
 static int cat_write_all(const char *data, size_t n)
 {
 	while (n > 0) {
@@ -55,7 +55,8 @@ static int copy_out(const struct command *c, struct fs *fs,
 			return CLI_DONE;
 		r = cat_write_all(buf, (size_t)n);
 		if (r < 0) {
-			/* The reader has seen enough; it knows. */
+			/* The process that reads the pipe has closed it, so no sentence
+			 * is needed. */
 			if (r != -EPIPE)
 				cli_say(c, "cannot write: %s", strerror(-r));
 			return CLI_INCOMPLETE;
@@ -64,10 +65,10 @@ static int copy_out(const struct command *c, struct fs *fs,
 	}
 }
 
-/* The source that is open. */
+/* The source that is open, and the operand that named it. */
 struct opened {
 	struct operand o;
-	struct session *session; /* NULL: none */
+	struct session *session; /* NULL: no source is open */
 };
 
 static void close_source(struct opened *at)
@@ -79,7 +80,8 @@ static void close_source(struct opened *at)
 	at->session = NULL;
 }
 
-/* Open the source of `text` and start what reads it; or an exit code. */
+/* Close the open source, open that of `text` and start its threads.  Return 0, or an exit
+ * code whose sentence has been printed. */
 static int cat_open_source(const struct command *c, struct settings *s,
 			   const char *text, struct opened *at,
 			   struct node *node)
@@ -98,8 +100,8 @@ static int cat_open_source(const struct command *c, struct settings *s,
 	return r;
 }
 
-/* Find the file of an operand; a source that is named several times in a row is opened
- * once. */
+/* Find the file of an operand.  A source that several operands in a row name is opened
+ * once.  Return 0 or an exit code. */
 static int find_file(const struct command *c, struct settings *s,
 		     const char *text, struct opened *at, struct node *node)
 {

@@ -12,7 +12,7 @@
 
 #define JOBS 16
 
-/* "100,64,64"; -EINVAL. */
+/* Parse "100,64,64".  Return 0, or -EINVAL with a sentence. */
 static int parse_shape(const char *option, const char *text, uint64_t *out,
 		       unsigned *rank, struct error *err)
 {
@@ -31,7 +31,7 @@ static int parse_shape(const char *option, const char *text, uint64_t *out,
 					 option, (int)(n < 40 ? n : 40), text);
 		++*rank;
 		text += n;
-		/* NumPy's (5,), too */
+		/* "5," is allowed, too, as in NumPy's (5,) */
 		if (!*text || !strcmp(text, ","))
 			return 0;
 	}
@@ -57,7 +57,7 @@ static int create_args_make(const struct settings *s, const char *pattern,
 				 !s->pack.shape   ? "shape"
 				 : !s->pack.block ? "block"
 						  : "dtype");
-	/* As NumPy writes it: no axes. */
+	/* "()" is NumPy's notation of a shape without axes. */
 	r = *s->pack.shape && strcmp(s->pack.shape, "()")
 		    ? parse_shape("shape", s->pack.shape, a->shape, &a->rank,
 				  err)

@@ -11,9 +11,9 @@
 #include "base/number.h"
 #include "base/parse.h"
 
-/* With more tensors than this, a line each. */
+/* With more tensors than this, each gets one line instead of a paragraph. */
 #define PARAGRAPHS 8
-/* Sources inside that are listed for people. */
+/* Most sources inside the source that the text output lists. */
 #define INSIDE_LINES 20
 
 struct informing {
@@ -61,13 +61,13 @@ static int inform_tensor(void *ctx, struct tensor *t)
 	return 0;
 }
 
-/* What a source is, in a word or two. */
+/* Return the name of a source's format, in a word or two. */
 static const char *format_of(const struct source *s)
 {
 	return s->ops->format ? s->ops->format(s) : s->ops->name;
 }
 
-/* The datasets below a node: a heading, and what there is to say of each. */
+/* Print a heading, unless it is NULL, and a report on each dataset below a node. */
 static int inform_datasets(struct informing *in, struct session *session,
 			   const struct node *node, const char *heading)
 {
@@ -86,8 +86,8 @@ static int inform_datasets(struct informing *in, struct session *session,
 	return r < 0 ? r : report_walk(tree, node, inform_tensor, in);
 }
 
-/* A source inside: what is known of it without reading it.  HDF5 files are looked
- * into, as if they were named themselves. */
+/* Fill in `entry` with what is known of a source inside without reading it.  HDF5 files
+ * are opened and reported on as if they were the operand. */
 static int inform_inside(struct informing *in, struct session *session,
 			 struct node *n, json_t *entry)
 {
@@ -179,7 +179,7 @@ static int inform_all_inside(struct informing *in, struct session *session,
 	return r;
 }
 
-/* Tensors beside the members of an archive. */
+/* Report on the tensors among the members of an archive, if there are any. */
 static int inform_beside(struct informing *in, struct session *session,
 			 const struct node *node)
 {
@@ -257,7 +257,8 @@ static int inform_all(struct informing *in, struct session *session,
 	return cli_flush(in->c);
 }
 
-/* The plans of a window, until it is whole. */
+/* Print the plans of a window of a file, one after the other until all of it is
+ * mapped. */
 static int print_plans(const struct command *c, struct session *session,
 		       const struct node *node, uint64_t off, uint64_t len,
 		       bool json)
@@ -295,7 +296,8 @@ static int print_plans(const struct command *c, struct session *session,
 		off += plan.have;
 		len -= plan.have;
 	}
-	/* An array that failed is left open: it is not to be taken for whole. */
+	/* After a failure the JSON array is left open, so that it is not taken for
+	 * complete. */
 	if (r < 0) {
 		cli_say(c, "%s", err.text);
 		return CLI_INCOMPLETE;
@@ -333,7 +335,8 @@ int cmd_info(const struct command *c, struct settings *s, int argc, char **argv)
 	if (s->map)
 		r = parse_window(c, argv, &off, &len);
 	else
-		s->views.missing = MISSING_ERROR; /* to see what is missing */
+		s->views.missing =
+			MISSING_ERROR; /* so that missing parts are reported */
 	if (r == 0)
 		r = operand_open(c, s, argv[0], 0, &o, &session, &node);
 	if (r != 0)

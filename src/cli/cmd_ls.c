@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs ls: the tree of a mount without mounting. */
+/* tensorfs ls: list the tree of a mount without mounting. */
 
 /*
- * Directories may have millions of entries and be nested as deep as a hostile
- * file likes: entries are printed as they come, and -R keeps one small frame
- * for each level in a growable array, never on the C stack.  It finds
- * sub-directories by a second pass, only where the first one saw any.
+ * Directories may have millions of entries, and a hostile file may nest them without
+ * limit.  So entries are printed as they are read, and -R keeps one small frame for each
+ * level in a growable array instead of recursing.  Subdirectories are found by a second
+ * pass over a directory, which is skipped if the first one saw none.
  */
 #include <errno.h>
 #include <grp.h>
@@ -37,7 +37,8 @@ struct listing {
 	int result;
 };
 
-/* A name may hold what a terminal takes for a command. */
+/* Print a name.  On a terminal, control characters become question marks, because the
+ * terminal would obey them. */
 static void ls_print_name(const struct listing *l, const char *name)
 {
 	if (!l->terminal) {
@@ -49,7 +50,7 @@ static void ls_print_name(const struct listing *l, const char *name)
 								     : *name);
 }
 
-/* Types of files: ls's letter, and our word. */
+/* Types of files: the letter of ls(1), and the word of the JSON output. */
 static const struct kind {
 	mode_t type;
 	char letter;
@@ -218,7 +219,7 @@ static void list_one(struct listing *l, uint64_t ino, const char *path,
 	}
 }
 
-/* The next sub-directory from a position on. */
+/* The next subdirectory from a position on; ino is 0 until one is found. */
 struct finding {
 	uint64_t ino, next;
 	char name[FILES_NAME_MAX + 1];
@@ -239,10 +240,11 @@ static bool find_dir(void *ctx, const char *name, const struct entry *e,
 
 struct frame {
 	uint64_t ino, pos;
-	size_t path_len; /* of this directory's path */
+	size_t path_len; /* length of this directory's path, in bytes */
 };
 
-/* Make `path` (room bytes) hold its first `len` bytes, a slash and a name. */
+/* Make `path`, a buffer of `room` bytes that is grown as needed, hold its first `len`
+ * bytes, a slash and `name`.  Return false when out of memory. */
 static bool path_enter(char **path, size_t *room, size_t len, const char *name)
 {
 	size_t need = len + strlen(name) + 2;

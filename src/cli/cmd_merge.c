@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs merge: one file of many. */
+/* tensorfs merge: make one file of the files of a distributed tensor. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -19,8 +19,8 @@ struct merging {
 	struct merge_options o;
 	struct merge_result result;
 	struct progress progress;
-	const char *what; /* that progress is shown of */
-	bool opening;     /* names and locks: nothing was read so far */
+	const char *what; /* the phase whose progress is shown */
+	bool opening; /* still checking names and taking locks: no data was read */
 };
 
 static void merge_show_progress(void *ctx, const char *what, uint64_t done,
@@ -38,7 +38,7 @@ static void merge_show_progress(void *ctx, const char *what, uint64_t done,
 	progress_update(&g->progress, done);
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
 static int merge_report_json(const struct merging *g)
 {
@@ -129,9 +129,9 @@ static int merge_report_failure(const struct merging *g,
 	}
 }
 
-/* ---- what is done -------------------------------------------------------- */
+/* ---- merging ------------------------------------------------------------- */
 
-/* 0; -errno with a sentence. */
+/* Merge the files.  Return 0, or -errno with a sentence. */
 static int merge_files(struct merging *g, struct error *err)
 {
 	char *paths[] = {(char *)g->main};
@@ -140,7 +140,7 @@ static int merge_files(struct merging *g, struct error *err)
 	int r = merge_begin(&m, &g->o, &g->result, err);
 
 	g->opening = r != 0;
-	/* Without threads of its own: they would outlive our tensors. */
+	/* No prefetch threads: they would outlive the tensors of this session. */
 	if (r == 0)
 		r = session_open(&session, paths, 1, g->s, 0, err);
 	if (r == 0)
@@ -165,7 +165,7 @@ int cmd_merge(const struct command *c, struct settings *s, int argc,
 
 	(void)argc;
 	pack_defaults(s, argv[0]);
-	/* Elements are served as they are stored. */
+	/* Elements are copied as they are stored. */
 	s->views.source_order = true;
 	s->views.missing = MISSING_ERROR;
 	s->cache_size = s->pack.memory / 2;
@@ -185,7 +185,8 @@ int cmd_merge(const struct command *c, struct settings *s, int argc,
 				     .ctx = &g};
 	progress_init(&g.progress, "none", "", 0);
 	interrupt_catch();
-	/* Who read the progress may go; who reads the summary is waited for. */
+	/* If the reader of the progress closes the pipe, merging goes on; the summary is
+	 * written with the caller's signal handling, after the merge. */
 	pipe = signal(SIGPIPE, SIG_IGN);
 	code = merge_files(&g, &err);
 	signal(SIGPIPE, pipe);

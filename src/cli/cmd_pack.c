@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs pack: a directory becomes one file. */
+/* tensorfs pack: pack a directory into one file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct packer {
 	struct sink *sink;
 	struct progress progress;
 	struct pack_report report;
-	bool no_source; /* it could not even be listed */
+	bool no_source; /* the directory could not be listed */
 };
 
 static void pack_note(void *ctx, const char *sentence)
@@ -43,12 +43,12 @@ static int pack_check_written(void *ctx, const char *path, int fd,
 	return pack_check_bytes(p->s, path, fd, xxh3, err);
 }
 
-/* All but what the scan says. */
+/* Set all arguments of the sink but those that the scan determines. */
 static void pack_set_args(struct packer *p)
 {
 	struct settings *s = p->s;
 	struct sink_args *a = &p->args;
-	/* A sample is what a chunk is anyway. */
+	/* With --chunk=sample, leave the chunk unset: one sample is the default. */
 	const char *chunk = pack_chunk_is_sample(s) ? NULL : s->pack.chunk;
 
 	*a = (struct sink_args){
@@ -85,7 +85,8 @@ static int pack_open_sink(struct packer *p, struct error *err)
 	return p->ops->open(a, &p->sink, err);
 }
 
-/* Unit by unit. */
+/* Give the sink one unit of the feed after the other.  Return 0, or -errno with a
+ * sentence. */
 static int pack_put_units(struct packer *p, struct error *err)
 {
 	struct feed_unit u;
@@ -102,7 +103,7 @@ static int pack_put_units(struct packer *p, struct error *err)
 	return r;
 }
 
-/* Names of one file are files of their own. */
+/* Make hard links files of their own, for sinks that cannot store links. */
 static void pack_part_links(struct scan *s)
 {
 	s->bytes = 0;
@@ -113,7 +114,7 @@ static void pack_part_links(struct scan *s)
 	}
 }
 
-/* They go with the sink. */
+/* Keep the result's strings, which belong to the sink and end with it. */
 static int pack_keep_strings(struct packer *p, struct error *err)
 {
 	struct sink_result *r = &p->report.result;
@@ -137,7 +138,7 @@ static int pack_write(struct packer *p, struct error *err)
 	r = p->ops->check(&p->args, err);
 	if (r == 0)
 		r = out_check(p->out, p->s->pack.force, err);
-	/* Listing millions of files takes long. */
+	/* Check the output first, because listing millions of files takes long. */
 	if (r < 0)
 		return r;
 	r = scan_new(&p->scan, p->top, &p->scan_options, &interrupted, err);
@@ -162,7 +163,7 @@ static int pack_write(struct packer *p, struct error *err)
 	return r;
 }
 
-/* No thread is left then. */
+/* Close sink and feed; all their threads have ended when this returns. */
 static void pack_close(struct packer *p)
 {
 	if (p->sink)
@@ -188,7 +189,7 @@ static int pack_verify_result(struct packer *p, struct error *err)
 static int pack_directory(struct packer *p)
 {
 	struct pack_lists lists;
-	struct progress all; /* for the time */
+	struct progress all; /* measures the time of the whole command */
 	struct error err = {0};
 	bool made;
 	int code, r = pack_options(p->c, p->s, p->out, &p->scan_options,
@@ -221,7 +222,7 @@ static int pack_directory(struct packer *p)
 	return code;
 }
 
-/* An option of tensors alone. */
+/* Return the name of a given option that is for tensors only; NULL if none is given. */
 static const char *tensor_option(const struct settings *s)
 {
 	return s->pack.shape    ? "shape"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs run: mount in a place of one's own as long as a command runs. */
+/* tensorfs run: mount in a private place while a command runs. */
 #include <string.h>
 
 #include "app/cli.h"

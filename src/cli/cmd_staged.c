@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs staged: what is staged, of what, how large, how old, in use or not. */
+/* tensorfs staged: list what is staged, with source, size, age and state. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static void format_age(int64_t since, char out[32])
 		 units[i].letter);
 }
 
-/* What a terminal would obey is not printed. */
+/* Print `text`, padded to `width`.  Control characters become question marks, because a
+ * terminal would obey them. */
 static void staged_print_text(const char *text, int width)
 {
 	for (; *text || width > 0; width--) {
@@ -112,7 +113,8 @@ static void staged_print_json(const struct staging *s,
 	printf("%s]\n", l->list.n ? "\n" : "");
 }
 
-/* The shared chunks, as if they were a staged tree.  1: there are none. */
+/* Describe the shared chunks as if they were a staged tree.  Return 0, 1 if there are
+ * none, or -errno with a sentence. */
 static int chunks_item(const struct settings *s, struct staging_item *out,
 		       struct error *err)
 {
@@ -152,7 +154,8 @@ static int add_chunks(const struct settings *s, struct staging_list *l,
 	return r < 0 ? r : error_no_memory(err, "the list of what is staged");
 }
 
-/* The place stays open for what is printed. */
+/* List the staged trees and shared chunks.  *place stays open, because the output names
+ * its path. */
 static int staged_list_all(const struct settings *s, struct staging *place,
 			   struct staging_list *l, struct error *err)
 {

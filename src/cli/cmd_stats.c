@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs stats: counters of a running mount, for people and Prometheus. */
+/* tensorfs stats: print counters of a running mount, as a table, JSON or Prometheus
+ * text. */
 
 /*
- * The daemon answers with one flat JSON object, an extended attribute of the
- * mount's root.  Its numbers are either counters, which only grow (those of
- * counter_info, and a few of the cache), or gauges.
+ * The daemon answers with one flat JSON object, an extended attribute of the mount's
+ * root.  Its numbers are counters, which only grow (those of counter_info, and a few of
+ * the cache), or gauges.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +37,7 @@ static void on_interrupt(int sig)
 	interrupted = 1;
 }
 
-/* The attribute's text, malloc'ed; NULL with a sentence on stderr. */
+/* Return the attribute's text (malloc'ed), or NULL after printing a sentence. */
 static char *read_stats(const struct command *c, const char *mount)
 {
 	cleanup_free char *text = malloc(VALUE_MAX + 1);
@@ -134,7 +135,8 @@ static const char *stats_help_of(const char *name)
 	return "";
 }
 
-/* In a label value, backslash, quote and newline are escaped. */
+/* Print a label value with backslash, quote and newline escaped, as the Prometheus text
+ * format requires. */
 static void stats_print_label(const char *s)
 {
 	for (; *s; s++) {
@@ -181,7 +183,8 @@ static void value_text(const char *key, double v, char *buf, size_t n)
 		snprintf(buf, n, "%.*f", v < 100 && v != floor(v) ? 2 : 0, v);
 }
 
-/* A line for each number; with the values before, rates. */
+/* Print a line for each number, with its rate if `before`, the values `seconds` ago, is
+ * not NULL. */
 static void stats_print_table(json_t *o, json_t *before, double seconds)
 {
 	const char *key;
@@ -231,8 +234,8 @@ static void stats_print_once(const struct settings *s, const char *mount,
 		stats_print_table(o, before, seconds);
 }
 
-/* Until ^C, the mount goes away, or --count; then the mount's end is no
- * failure if something was shown. */
+/* Print again and again until an interrupt, the end of the mount or --count.  The end of
+ * the mount is not a failure if something was printed. */
 static int stats_watch(const struct command *c, const struct settings *s,
 		       const char *mount)
 {
@@ -280,12 +283,11 @@ static int stats_watch(const struct command *c, const struct settings *s,
 /* ---- waiting --------------------------------------------------------------- */
 
 /*
- * A daemon that is stopped does not answer, and a thread that waits for its answer
- * returns only when the process ends.  So it is another thread that keeps --timeout: it
- * ends the process.
+ * A daemon that is stopped does not answer, and a thread that waits for its answer cannot
+ * be woken.  So another thread watches --timeout, and ends the process when it expires.
  */
-#define WAIT_PAUSE_MIN 0.001 /* seconds from one look to the next: at first */
-#define WAIT_PAUSE_MAX 0.05  /* and at last */
+#define WAIT_PAUSE_MIN 0.001 /* seconds between the first two requests */
+#define WAIT_PAUSE_MAX 0.05  /* seconds between later requests, at most */
 
 struct waiting {
 	const struct command *c;
@@ -294,8 +296,8 @@ struct waiting {
 	pthread_mutex_t lock; /* protects `seen` and `over` */
 	pthread_cond_t ended;
 	struct timespec until;
-	json_t *seen; /* the daemon's last answer; NULL: it has given none */
-	bool over;    /* the timeout is not to end the process any more */
+	json_t *seen; /* the daemon's last answer; NULL before the first one */
+	bool over; /* waiting has ended: the timeout must not end the process any more */
 };
 
 static bool is_reached(const struct stats_wait *wanted, const json_t *o)
@@ -315,7 +317,7 @@ static bool all_are_reached(const struct waiting *w)
 	return true;
 }
 
-/* Say of each number that is still too small what it is; the caller has the lock. */
+/* Print a sentence for each number that is still too small.  The caller holds w->lock. */
 static void say_what_is_missing(const struct waiting *w, const char *when)
 {
 	for (size_t i = 0; i < w->s->n_waits; i++) {
@@ -332,7 +334,7 @@ static void say_what_is_missing(const struct waiting *w, const char *when)
 	}
 }
 
-/* A thread: end the process with sentences unless waiting is over in time. */
+/* Thread: end the process with a sentence unless waiting ends before the timeout. */
 static void *keep_timeout(void *ctx)
 {
 	struct waiting *w = ctx;
@@ -353,7 +355,8 @@ static void *keep_timeout(void *ctx)
 	_exit(CLI_INCOMPLETE);
 }
 
-/* CLI_USAGE with a sentence if the mount has no number of a name. */
+/* Return CLI_USAGE, after printing a sentence, if the mount has no number of a given
+ * name; else CLI_DONE. */
 static int check_waited_names(const struct waiting *w)
 {
 	for (size_t i = 0; i < w->s->n_waits; i++) {
@@ -369,8 +372,9 @@ static int check_waited_names(const struct waiting *w)
 	return CLI_DONE;
 }
 
-/* Judge the daemon's answer, taken over: NULL: it has none any more.  Sets w->over when
- * there is nothing left to wait for; a code, with a sentence unless CLI_DONE. */
+/* Take over the daemon's answer (NULL: the mount has gone away).  Set w->over if there is
+ * nothing left to wait for.  Return CLI_DONE, or an exit code whose sentence has been
+ * printed. */
 static int judge_stats(struct waiting *w, json_t *answer)
 {
 	bool first = !w->seen;
@@ -391,8 +395,9 @@ static int judge_stats(struct waiting *w, json_t *answer)
 	return CLI_INCOMPLETE;
 }
 
-/* Ask the daemon until all numbers are large enough; *text is the answer in which
- * they are, malloc'ed.  A code with a sentence if the mount goes away. */
+/* Ask the daemon until all numbers are large enough and set *text to that answer
+ * (malloc'ed).  Return CLI_DONE, or an exit code whose sentence has been printed if the
+ * mount goes away.  Blocks. */
 static int poll_stats(struct waiting *w, char **text)
 {
 	double seconds = WAIT_PAUSE_MIN;
@@ -433,7 +438,7 @@ static int start_timeout(struct waiting *w, pthread_t *thread)
 	return CLI_INCOMPLETE;
 }
 
-/* As poll_stats, and no longer than --timeout says. */
+/* As poll_stats, but end the process when --timeout expires. */
 static int wait_for_stats(const struct command *c, const struct settings *s,
 			  const char *mount, char **text)
 {

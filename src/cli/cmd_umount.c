@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs umount: one mount, or all of this user, dead or alive. */
+/* tensorfs umount: end mounts, or all mounts of this user, whether or not their daemons
+ * live. */
 #include <errno.h>
 #include <grp.h>
 #include <stdlib.h>
@@ -42,11 +43,13 @@ static int umount_one(const struct command *c, const struct settings *s,
 	return CLI_DONE;
 }
 
-/* Long enough for a daemon that is busy, short enough for an epilog. */
+/* Seconds to wait for an answer: enough for a busy daemon, and short enough for a Slurm
+ * epilog. */
 #define ANSWER_SECONDS 5
 
-/* Asked in a child, as its user, for root is not let in: a daemon that is stopped
- * would keep us waiting, and is not dead. */
+/* Return true if the daemon of a mount has died.  A child asks, under the identity of the
+ * mount's user, because root is not let in; and a stopped daemon would block the
+ * question, but is not dead. */
 static bool is_dead(const struct mount_entry *m)
 {
 	int status = 0;
@@ -69,7 +72,7 @@ static bool is_dead(const struct mount_entry *m)
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-/* The last mounted first, so that nested mounts come apart. */
+/* Unmount the latest mount first, so that nested mounts come apart. */
 static int umount_all(const struct command *c, const struct settings *s,
 		      const struct mount_list *mounts)
 {

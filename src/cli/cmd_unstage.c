@@ -21,7 +21,7 @@ static int unstage_failed(const struct command *c, const struct error *err)
 	return CLI_INCOMPLETE;
 }
 
-/* Everything that is old enough, and what the dead have left. */
+/* Remove everything that is old enough, and what interrupted processes have left. */
 static int unstage_all(const struct command *c, const struct settings *s,
 		       struct staging *place)
 {
@@ -46,7 +46,7 @@ static int unstage_all(const struct command *c, const struct settings *s,
 	return worst;
 }
 
-/* By name, if it is old enough. */
+/* Remove the tree of this name if it is old enough. */
 static int unstage_name(const struct command *c, const struct settings *s,
 			struct staging *place, const char *name)
 {
@@ -69,7 +69,7 @@ static int unstage_name(const struct command *c, const struct settings *s,
 		       : CLI_DONE;
 }
 
-/* "DIR/NAME": is DIR the user's own directory in shared memory? */
+/* Return true if `dir` is the user's own directory in shared memory. */
 static bool is_home(const char *dir)
 {
 	cleanup_free char *real = realpath(dir, NULL);

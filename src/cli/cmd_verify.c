@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs verify: is every stored byte there, and does it decode? */
+/* tensorfs verify: check that every stored byte is there and decodes. */
 #include <errno.h>
 #include <limits.h>
 #include <inttypes.h>
@@ -16,9 +16,9 @@
 #include "formats/archive/archive.h"
 #include "verify/verify_private.h"
 
-/* A link to a file that is not there is a part that is missing: a symlink whose
- * text is an absolute path.  Links within a file are relative, and may lead
- * nowhere by intent. */
+/* Check a symlink.  One whose text is an absolute path stands for a part in another file:
+ * if that is not there, the part is missing.  Links within a file are relative, and may
+ * dangle intentionally, so those are only counted as not checked. */
 static void verify_link(struct verify *v, const struct tree *t,
 			const struct node *n)
 {
@@ -40,7 +40,8 @@ static void verify_link(struct verify *v, const struct tree *t,
 	}
 }
 
-/* What the source says of a directory; NULL: nothing, or `err` is set. */
+/* Return what the source knows about a directory, as JSON text (malloc'ed); NULL if that
+ * is nothing, or with `err` set. */
 static char *about_of(const struct node *dir, struct error *err)
 {
 	struct tensor *t = dir->files ? tensor_of_files(dir->files) : NULL;
@@ -65,7 +66,7 @@ static void verify_attributes(struct verify *v, const struct tree *t,
 
 	if (tree_path(t, dir->ino, path, sizeof path) < 0)
 		snprintf(path, sizeof path, "(a path that is too long)");
-	/* A part that is missing or changed was listed when its data was read. */
+	/* A missing or changed part was listed when its data was read. */
 	if (!text && err.code && err.code != -ENODATA && err.code != -ESTALE)
 		verify_bad(v, path, err.code, err.text);
 	json_object_foreach(json_object_get(about, "unreadable_attributes"),
@@ -110,8 +111,9 @@ static int add_bytes(void *ctx, struct tensor *t)
 	return 0;
 }
 
-/* Do checksums cover the bytes of a file, as a mount reads it?  Of a member that is stored
- * as it is, that of the archive is not compared then. */
+/* Return true if checksums cover the bytes of a file as a mount reads it.  For a member
+ * that is stored uncompressed the answer is false, because such a read does not compare
+ * the archive's checksum. */
 static bool file_has_checksums(struct session *session, const struct node *node)
 {
 	struct source *source = inside_source(session, node);
@@ -135,7 +137,8 @@ static bool file_has_checksums(struct session *session, const struct node *node)
 	       !(plan.n && plan.ext[0].kind == EXTENT_FILE);
 }
 
-/* One file of a tensor's directory: read it as a mount would. */
+/* Read one file of a tensor's directory as a mount would, and list the error if that
+ * fails. */
 static void verify_file(struct verify *v, struct session *session,
 			const struct node *node, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs write: fill rows of a tensor. */
+/* tensorfs write: fill rows of a distributed tensor. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void write_print_json(const struct write_plan *p, const char *target,
 	printf("}\n");
 }
 
-/* What a failure is for who asked. */
+/* Return the exit code for a failure. */
 static int write_exit_code(int code)
 {
 	switch (code) {

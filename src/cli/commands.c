@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables: commands, their options, and names that peers' users know. */
+/* The tables of commands, of options that several commands share, and of mount options'
+ * aliases. */
 #include "cli/option_rows.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 #include "base/parse.h"
 #include "base/system.h"
 
-/* "a:b" means "a,b": inside -o a comma ends the option. */
+/* Copy a list and make its colons commas, because a comma would end the option inside -o.
+ * The settings own the copy; NULL when out of memory. */
 static char *keep_colon_list(struct settings *s, const char *value)
 {
 	char *list = settings_keep(s, value);
@@ -55,7 +57,8 @@ int option_set_cache(struct settings *s, const char *value, struct error *err)
 	return parse_size(value, system_memory(), &s->cache_size, err);
 }
 
-/* What % is of is known later. */
+/* Only check the value: the size of the file system, which a percentage refers to, is not
+ * known yet. */
 int option_set_reserve(struct settings *s, const char *value, struct error *err)
 {
 	uint64_t bytes;
@@ -104,7 +107,8 @@ const struct option options_common[] = {
 	     "print versions of program and libraries"),
 	END};
 
-/* A mount in a place that the user chooses, by a daemon that stays. */
+/* Options of a mount at a mount point that the user chooses, served by a daemon that goes
+ * on when the command has ended. */
 const struct option options_place[] = {
 	FLAG("foreground", 'f', foreground,
 	     "stay in the foreground, log to stderr"),
@@ -125,7 +129,7 @@ const struct option options_run[] = {CALL("private", 0, "[auto|yes|no]", "auto",
 					  set_private),
 				     END};
 
-/* What run and mount may do first. */
+/* What `run` and `mount` may do before they mount. */
 const struct option options_first[] = {
 	CALL("stage", 0, "[fit]", "no",
 	     "copy the sources to shared memory first, and use that; fit: if "
@@ -170,7 +174,7 @@ const struct option options_mount[] = {
 	{"dmask", 0, OPTION_MODE, "MODE", "0",
 	 "permission bits to take from directories, octal", AT(dmask), 0, 0,
 	 NULL},
-	/* chunks in shared memory */
+	/* Decoded chunks in shared memory. */
 	{"shm-cache", 0, OPTION_SIZE, "SIZE", "0, none",
 	 "decoded chunks that all mounts of yours on this machine share, in "
 	 "shared memory",
@@ -254,7 +258,8 @@ const struct option options_archive[] = {
 	VERSIONS,
 	END};
 
-/* The same where there is no mount; --recursive means something else there. */
+/* Archive options of commands that do not mount.  --nested has another name for `mount`,
+ * because --recursive means something else for `ls`. */
 const struct option options_archive_look[] = {
 	INDEX,
 	OFFSET,
@@ -297,7 +302,8 @@ const struct option options_verify[] = {
 	     set_against),
 	END};
 
-/* Of what takes long: verifying, reading an archive for the first time. */
+/* Options of work that takes long: verifying a source, reading an archive for the first
+ * time. */
 const struct option options_progress[] = {
 	CALL("progress", 0, "HOW", "auto",
 	     "auto (a line that moves, on a terminal), plain, none",
@@ -305,7 +311,7 @@ const struct option options_progress[] = {
 	FLAG("quiet", 'q', quiet, "no progress; nothing but what is wrong"),
 	END};
 
-/* mount(8) passes most of what stands in /etc/fstab on to us. */
+/* mount(8) passes most options of /etc/fstab on to this program. */
 const struct option_alias option_aliases[] = {
 	{"cachesize", "cache-size", NULL},
 	{"cache", "cache-size", NULL},

@@ -52,7 +52,7 @@ int cli_source_exit(int code)
 				      : CLI_SOURCE;
 }
 
-/* Standard output was closed when the program started. */
+/* True if standard output was closed when the program started. */
 static bool output_was_closed;
 
 int cli_flush_report(const struct command *c)
@@ -195,9 +195,10 @@ static int command_run(const struct command *c, int argc, char **argv)
 	return r;
 }
 
-/* Whoever starts us may have closed some of them: then the next files that are opened
- * would be standard output and error, and what is said would be written into these.  Now
- * writing fails, as it should. */
+/* The process that started this one may have closed standard descriptors.  Then the
+ * next opened files would become standard output and error, and messages would be
+ * written into them.  Fill the gaps with descriptors that cannot be written to, so
+ * that writing fails. */
 static void fill_standard_descriptors(void)
 {
 	int fd;
@@ -217,9 +218,11 @@ int main(int argc, char **argv)
 
 	fill_standard_descriptors();
 	system_thread_stacks();
-	/* Names of months for `ls -l`; numbers stay as JSON has them. */
+	/* Month names of `ls -l` are in the user's language.  LC_NUMERIC stays "C", as
+	 * JSON needs it. */
 	setlocale(LC_TIME, "");
-	/* A file that may not grow (an index, under ulimit -f) is an error. */
+	/* Writing to a file that may not grow (an index, under ulimit -f) fails with
+	 * EFBIG instead of ending the process. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		print_help(stderr);
@@ -237,8 +240,8 @@ int main(int argc, char **argv)
 	c = command_find(word);
 	if (c)
 		return command_run(c, argc - 2, argv + 2);
-	/* No command: mount, as mount(8) calls us.  A path that is not there is
-	 * a missing source, any other unknown word a mistake. */
+	/* Without a command, mount: mount(8) calls the program so.  A path that does not
+	 * exist is a missing source; any other unknown word is a mistyped command. */
 	if (word[0] == '-' || strchr(word, '/') || access(word, F_OK) == 0)
 		return command_run(command_find("mount"), argc - 1, argv + 1);
 	return cli_usage(NULL, "'%s' is neither a command nor an existing file",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* "SOURCE[:PATH]": where the name of the file ends and the tree begins. */
+/* Operands "SOURCE[:PATH]": find where the name of the file ends and the path in its tree
+ * begins. */
 
 /*
- * A file name may hold colons, so what exists decides: the whole text if there
- * is such a file, else the longest part before a colon that is one.
+ * A file name may contain colons, so the files that exist decide: the source is the whole
+ * text if it names a file, else the longest part before a colon that names one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,8 @@ bool operand_split(const char *text, struct operand *out)
 				break;
 			}
 		}
-		/* Nothing is there: name what was most likely meant. */
+		/* No part names a file: cut at the last colon, which is the most likely
+		 * meaning, for the sentence. */
 		memcpy(out->source, text, end);
 		out->source[cut] = '\0';
 	}
@@ -69,8 +71,8 @@ static int drop_indexes(const struct command *c, char **argv, int n)
 	return kept;
 }
 
-/* "x_%d.h5" is its first file to whatever asks about a source: its directory, its mode.
- * 0, or -ENOMEM. */
+/* Replace each pattern such as "x_%d.h5" by the path of its first file, from which the
+ * directory and the mode of a source are taken.  Return 0 or -ENOMEM. */
 static int operands_first_files(char **argv, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -80,7 +82,7 @@ static int operands_first_files(char **argv, int n)
 		if (r < 0)
 			return r;
 		if (r == 0)
-			argv[i] = first; /* as long as the process */
+			argv[i] = first; /* never freed */
 	}
 	return 0;
 }
@@ -162,7 +164,7 @@ void cli_read_failed(const struct command *c, struct fs *fs, uint64_t ino,
 {
 	char why[512];
 
-	/* What fs knows about it, it has logged. */
+	/* fs has logged its own sentence already. */
 	fs_last_error(fs, ino, why, sizeof why);
 	if (!why[0])
 		cli_say(c, "%s: %s", path, strerror(-code));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a row of an option table is written, and what several tables set alike. */
+/* Macros for the rows of option tables, and the setters and rows that several tables
+ * share. */
 #ifndef CLI_OPTION_ROWS_H
 #define CLI_OPTION_ROWS_H
 

@@ -2,16 +2,15 @@
 /* Parse options by table, and print the same tables as help. */
 
 /*
- * A command offers a few tables; a row is one option.  It is written --name
- * VALUE, --name=VALUE, -k VALUE or -kVALUE.  For `mount` every row is also a
- * mount option: -o name=VALUE[,name=VALUE], where "\," is a comma inside a
- * value.  '-' and '_' are the same letter in names, because peers disagree
- * (allow_other, cache-size).  Operands may stand between options, "--" ends
- * them, "-" is an operand.  For `run' it begins the command, which is nobody's
- * business here.
+ * A command offers a few tables; a row is one option.  It is written --name VALUE,
+ * --name=VALUE, -k VALUE or -kVALUE.  For `mount` and `run` every row is also a mount
+ * option: -o name=VALUE[,name=VALUE], where "\," is a comma inside a value.  '-' and '_'
+ * are equal in names, because similar programs differ (allow_other, cache-size).
+ * Operands may stand between options, "--" ends the options, "-" is an operand.  For
+ * `run` the words behind "--" are the command and are not parsed.
  *
- * -o also takes what mount(8) passes on from /etc/fstab, and names that users
- * of similar programs know; these live in option_aliases and not in the help.
+ * -o also takes what mount(8) passes on from /etc/fstab, and names that users of similar
+ * programs know; these are in option_aliases and not in the help.
  */
 #include "cli/options.h"
 
@@ -84,7 +83,8 @@ static const struct option_alias *option_find_alias(const struct command *c,
 	return NULL;
 }
 
-/* Letters to change, add or drop to make `b` of the n bytes at `a`. */
+/* Return the number of letters to change, add or drop to make `b` of the n bytes at `a`
+ * (the Levenshtein distance); 64 if `b` is too long to compare. */
 static unsigned name_distance(const char *a, size_t n, const char *b)
 {
 	unsigned row[64];
@@ -154,7 +154,8 @@ static int note_given(struct settings *s, const char *name, struct error *err)
 	return 0;
 }
 
-/* Apply one option; `spelled` is how the user wrote it. */
+/* Apply one option; `spelled` is how the user wrote it, for sentences.  Return 0 or
+ * -errno with a sentence. */
 static int option_apply(const struct option *o, struct settings *s,
 			const char *spelled, const char *value,
 			struct error *err)
@@ -203,7 +204,7 @@ static int option_apply(const struct option *o, struct settings *s,
 	return note_given(s, o->name, err);
 }
 
-/* One item of -o: "key" or "key=value". */
+/* Parse and apply one item of -o: "key" or "key=value".  `item` is changed. */
 static int parse_item(const struct command *c, struct settings *s, char *item,
 		      struct error *err)
 {
@@ -259,7 +260,8 @@ static int parse_mount_options(const struct command *c, struct settings *s,
 	return r;
 }
 
-/* --name[=value]; *used: the following word was the value. */
+/* Parse and apply --name[=value].  Set *used if the following word was taken as the
+ * value. */
 static int parse_long(const struct command *c, struct settings *s,
 		      const char *word, const char *next, bool *used,
 		      struct error *err)
@@ -273,7 +275,8 @@ static int parse_long(const struct command *c, struct settings *s,
 
 	if (!o) {
 		a = option_find_alias(c, name, n);
-		/* Options that are ignored are mount(8)'s: with -o only. */
+		/* Ignored options are those of mount(8), which are accepted with -o
+		 * only. */
 		if (!a || !a->name)
 			return option_unknown(c, "--", name, n, err);
 		o = option_find_name(c, a->name, strlen(a->name));
@@ -290,7 +293,7 @@ static int parse_long(const struct command *c, struct settings *s,
 	return option_apply(o, s, spelled, value, err);
 }
 
-/* Are all of these letters options, as in -fds? */
+/* Return true if all of these letters are options, as in -fds. */
 static bool all_keys(const struct command *c, const char *letters)
 {
 	while (*letters && option_find_key(c, *letters))
@@ -298,7 +301,8 @@ static bool all_keys(const struct command *c, const char *letters)
 	return !*letters;
 }
 
-/* -abc, -kVALUE, -k VALUE, -k=VALUE.  An optional value is in the same word. */
+/* Parse and apply -abc, -kVALUE, -k VALUE or -k=VALUE.  An optional value has to be in
+ * the same word. */
 static int parse_short(const struct command *c, struct settings *s,
 		       const char *word, const char *next, bool *used,
 		       struct error *err)
@@ -357,7 +361,7 @@ int options_parse(const struct command *c, struct settings *s, int argc,
 			r = parse_long(c, s, word, next, &used, err);
 		else
 			r = parse_short(c, s, word, next, &used, err);
-		/* Only a word that an option took as its value is skipped. */
+		/* Skip the next word only if an option took it as its value. */
 		if (used && next)
 			i++;
 	}
@@ -365,7 +369,8 @@ int options_parse(const struct command *c, struct settings *s, int argc,
 	return r;
 }
 
-/* Words of `text` in lines that end before column 80. */
+/* Print the words of `text` in lines that end before column 80; `at` is the column
+ * now. */
 static void print_wrapped(FILE *out, const char *text, size_t indent, size_t at)
 {
 	while (*text) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The option tables of pack, create, write and merge. */
+/* The option table of pack, and the rows that pack and merge share. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -18,8 +18,9 @@ static int pack_set_comp(struct settings *s, const char *value,
 	return comp_parse(value, &s->pack.comp, err);
 }
 
-/* Paths here have no "./" in front (as with tar -C DIR .), and directories no '/' at the
- * end (as shells complete them): a pattern with one would match nothing. */
+/* Paths of scanned entries have no "./" in front, and directories no '/' at the end.
+ * Strip both from the pattern (`tar -C DIR .` and shell completion write them), or it
+ * would match nothing. */
 static int set_exclude(struct settings *s, const char *value, struct error *err)
 {
 	size_t n = s->pack.n_exclude, len;
@@ -59,8 +60,9 @@ static bool parse_owner_number(const char *text, uint32_t *out)
 	return true;
 }
 
-/* "USER:GROUP", names or numbers; a name alone is its group, too, a number alone leaves
- * groups as they are. */
+/* Set the owner from "USER:GROUP", names or numbers.  A user name without a group also
+ * sets the group, to the user's primary one; a number without a group leaves groups as
+ * they are. */
 static int set_owner(struct settings *s, const char *value, struct error *err)
 {
 	char *user = settings_keep(s, value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the view shards/ is cut: what shards=, shard-size= and shard-count= set. */
+/* The options shards=, shard-size= and shard-count=: how the view shards/ is cut. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,14 +11,15 @@
 #define SIZE "size="
 #define COUNT "count="
 
-/* Tensors and members are cut alike. */
+/* Cut members as tensors are cut, and check the rule. */
 static int settle_shards_cut(struct settings *s, struct error *err)
 {
 	s->beside.shards = s->views.shards;
 	return shards_cut_check(&s->views.shards, err);
 }
 
-/* "4", "size=1G" or "count=1000": also the other two options. */
+/* Parse "4", "size=1G" or "count=1000"; the latter two are what the other two options
+ * set. */
 int option_set_shards(struct settings *s, const char *value, struct error *err)
 {
 	struct shards_cut *cut = &s->views.shards;

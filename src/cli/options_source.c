@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Options that say what sources are, and how they are shown: what they set. */
+/* Setters of options that say what sources are and how they are shown. */
 #include <errno.h>
 #include <string.h>
 

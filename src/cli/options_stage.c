@@ -7,7 +7,7 @@
 #include "base/system.h"
 #include "cli/option_rows.h"
 
-/* Views in which everything is found and nothing listed, and what to say instead. */
+/* Views that open any name but list none, and a path to name instead. */
 #define ENDLESS 2
 static const char *const endless[ENDLESS][2] = {
 	{"slice", "slice/0:10.npy"}, {"epochs", "epochs/0/rank-0-of-2"}};
@@ -37,7 +37,7 @@ static int set_stage_view(struct settings *s, const char *value,
 
 	if (!list)
 		return error_no_memory(err, "the list of views");
-	/* What others call raw, mounts call bin. */
+	/* Other programs say raw where mounts say bin. */
 	for (char *p = list; (p = strstr(p, "raw")); p += 3)
 		memcpy(p, "bin", 3);
 	for (char *p = list; (p = strchr(p, ':')); p++)
@@ -46,7 +46,7 @@ static int set_stage_view(struct settings *s, const char *value,
 	if (refuse_endless(list, err) < 0 ||
 	    view_options_parse(&s->views, list, err) < 0)
 		return err->code;
-	for (unsigned i = 0; i < ENDLESS; i++) /* "all" has them */
+	for (unsigned i = 0; i < ENDLESS; i++) /* "all" includes them */
 		s->views.views &=
 			~view_rows(endless[i][0], strlen(endless[i][0]));
 	return 0;

@@ -32,7 +32,7 @@ static int set_wait_seconds(struct settings *s, const char *value,
 	return parse_seconds(value, &s->wait_seconds, err);
 }
 
-/* NAME=N.  Only the daemon knows which names there are. */
+/* Add a NAME=N to wait for.  Only the daemon can tell whether NAME exists. */
 static int set_wait(struct settings *s, const char *value, struct error *err)
 {
 	struct stats_wait *grown =

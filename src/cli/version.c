@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this program is made of. */
+/* The versions of the program and its libraries, and the lists of filters and formats. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
