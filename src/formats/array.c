@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One array of a format whose header says it all, as a tensor. */
+/* Make a tensor of one array of a format whose header describes it completely. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static int array_set_recode(struct array *a, const struct array_layout *x,
 	return l->recode ? 0 : error_no_memory(err, "the layout of an array");
 }
 
-/* Does all of it lie in the file? */
+/* Return -EBADMSG unless the array's bytes end within the file. */
 static int check_end(const struct array *a, const struct array_layout *x,
 		     const struct layout *l, struct error *err)
 {
@@ -96,7 +96,7 @@ static int check_end(const struct array *a, const struct array_layout *x,
 
 	if (l->recode)
 		n = n / l->recode->to * l->recode->from;
-	if (x->file != a->source->file) /* its size is seen when it is read */
+	if (x->file != a->source->file) /* checked when read */
 		return 0;
 	if (add_overflows(x->pos, n, &end) || end > a->source->size)
 		return error_set(
@@ -173,7 +173,7 @@ static int layout_new(struct array *a, const struct array_layout *x,
 
 /* ---- operations ---------------------------------------------------------- */
 
-/* A part that is not what it is taken for. */
+/* Return -EIO unless a part has the shape that the mosaic gives it. */
 static int check_part(const struct array *a, uint32_t p,
 		      const struct array_layout *x, struct error *err)
 {
@@ -359,7 +359,7 @@ static int array_set_single(struct array *a, const struct array_spec *spec,
 	return 0;
 }
 
-/* Side by side along an axis. */
+/* Lay the parts side by side along an axis. */
 static int array_set_mosaic(struct array *a, const struct array_spec *spec,
 			    struct error *err)
 {
@@ -460,7 +460,7 @@ int array_new(struct arrays *s, const struct array_spec *spec,
 	struct array *a = array_plain(s, spec->name, spec);
 	int r;
 
-	if (!a) { /* somebody has to own it */
+	if (!a) { /* the array would own `own`: free it here */
 		struct array gone = {.own = spec->own};
 
 		if (spec->ops && spec->ops->free)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arrays of formats whose headers say it all: the file, the tensors, their places. */
+/* Arrays of formats whose headers describe them completely: the file, the tensors, their
+ * directories. */
 #include "formats/arrays.h"
 
 #include <errno.h>
@@ -109,7 +110,7 @@ void arrays_usage(const struct source *s, uint64_t *bytes, uint64_t *inodes)
 
 /* ---- types --------------------------------------------------------------- */
 
-/* Structures as deep as this; files say what they like. */
+/* Most levels of nested structures; a file may claim any number. */
 #define DEPTH_MAX 32
 
 static bool dtype_little_endian(struct intern *in, const struct dtype *d,

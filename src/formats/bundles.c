@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensor.safetensors in directories that hold tensors. */
+/* The file tensor.safetensors in directories that hold tensors. */
 
 /*
- * Whatever the source is: once its tree is finished, directories are asked for the tensors
- * that are directly in them.  What is kept for each of these is 16 bytes; the header is made
- * when somebody looks (views/bundle.c).
+ * Works for sources of all formats: once a tree is finished, each directory is searched
+ * for tensors that are directly in it.  16 bytes are kept for each of these; the header
+ * is made when the file is first looked up (views/bundle.c).
  */
 #include "formats/bundles.h"
 
@@ -21,7 +21,8 @@
 
 struct bundle_files {
 	struct files files;
-	struct bundle_found *_Atomic found; /* NULL: nobody looked yet */
+	/* NULL until the file is first needed. */
+	struct bundle_found *_Atomic found;
 	struct bundle_found *(*find)(void *ctx, struct error *err);
 	void *ctx;
 	int64_t mtime;
@@ -42,7 +43,7 @@ static void found_free(struct bundle_found *x)
 	x->free(x);
 }
 
-/* NULL: see err. */
+/* Return the bundle, which is made at the first call; NULL with an error. */
 static struct bundle *bundle_files_find(const struct files *f,
 					struct error *err)
 {

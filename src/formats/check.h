@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checking a source: what it needs of whoever asks for that. */
+/* What a source reports to its caller while it is checked. */
 #ifndef FORMATS_CHECK_H
 #define FORMATS_CHECK_H
 
@@ -8,43 +8,46 @@
 
 #include "base/pool.h"
 
-/* Something bad. */
+/* A problem that was found. */
 struct source_bad {
-	const char *name; /* of a member, or of the source */
+	const char *name; /* of a member or of the source */
 	int code;
 	const char *why;
-	/* Members that it belongs to, where `name` is none of them: those that
-	 * are listed, and how many there are. */
+	/* If `name` is not a member: the members that the problem affects, the first
+	 * `listed` of `n_members`. */
 	char *const *members;
 	size_t listed;
 	uint64_t n_members;
 };
 /*
- * Embedded by its user.  All functions may be called by any thread; the pool's
- * jobs are waited for before source_ops.verify returns.
+ * The caller embeds this struct in its own.  Any thread may call the functions.
+ * source_ops.verify waits for the pool's jobs before it returns.
  */
 struct source_check {
 	struct pool *pool;
 	unsigned threads;
-	const char *prefix; /* in front of members' paths: "", "/a/b.tar" */
-	/* List it. */
+	const char *prefix; /* put before members' paths: "", "/a/b.tar" */
+	/* List a problem. */
 	void (*bad)(struct source_check *c, const struct source_bad *bad);
-	/* There is work for this many bytes of progress; they are done. */
+	/* Add `bytes` to the expected and to the done work that progress shows. */
 	void (*expect)(struct source_check *c, uint64_t bytes);
 	void (*advance)(struct source_check *c, uint64_t bytes);
-	/* Chunks that were decoded, to so many bytes. */
+	/* Count decoded chunks, with their bytes as stored and as decoded. */
 	void (*count)(struct source_check *c, uint64_t chunks, uint64_t stored,
 		      uint64_t decoded);
-	/* Members that were looked at. */
+	/* Count checked members. */
 	void (*members)(struct source_check *c, uint64_t n);
-	/* Members of archive `name` that are not shown, so not looked at. */
+	/* Count members of archive `name` that are not shown and therefore not
+	 * checked. */
 	void (*left_out)(struct source_check *c, const char *name, uint64_t n);
-	/* Bytes were read that no checksum covers: changed ones are not noticed. */
+	/* Record that bytes without a checksum were read, in which changes go
+	 * unnoticed. */
 	void (*no_checksums)(struct source_check *c);
-	/* Set by source_ops.verify when it compared checksums that cover all bytes of
-	 * the source: those of the tensors and sources in it need none of their own. */
+	/* Set by source_ops.verify if it compared checksums that cover all bytes of the
+	 * source: the tensors and sources in it then need no checksums of their own. */
 	bool covered;
-	/* Between these, so much memory is used; blocks while it is too much. */
+	/* Call `enter` before and `leave` after using `bytes` of memory; `enter` blocks
+	 * while too much is in use. */
 	void (*enter)(struct source_check *c, uint64_t bytes);
 	void (*leave)(struct source_check *c, uint64_t bytes);
 };

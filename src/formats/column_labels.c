@@ -7,7 +7,8 @@
 
 #include "views/classes.h"
 
-/* One of several files may lack what an option names. */
+/* Return true if the source is one of several: such a one may lack what an option
+ * names. */
 static bool one_of_several(const struct source_args *a)
 {
 	return a->archive && a->archive->depth;
@@ -25,7 +26,7 @@ static int column_why_no_labels(const struct array *a, struct error *err)
 			 "it is no list of whole numbers or strings");
 }
 
-/* Those of column i; -EINVAL, -ENOTSUP: it cannot be labels. */
+/* Read the labels of column i.  Return 0; -EINVAL or -ENOTSUP if it cannot be labels. */
 static int column_labels_read(struct column_labels *l, struct arrays *s,
 			      const struct source_args *a,
 			      const struct column_ops *ops, uint32_t i,
@@ -109,7 +110,7 @@ void column_labels_offer(const struct column_labels *l, uint32_t i,
 		if (!classes_fit(l->at[k], &array->t, axes))
 			continue;
 		if (only)
-			return; /* which? */
+			return; /* ambiguous */
 		only = l->at[k];
 	}
 	classes_offer(only, &array->t, axes);

@@ -5,36 +5,38 @@
 
 #include "formats/arrays.h"
 
-/* As labels= names it, or else by its name; zeroed at first, and then owned by the
- * source. */
+/* The columns that labels= names, or whose names say that they are labels.  Zero it
+ * before use; the source owns it. */
 #define COLUMN_LABELS_MAX 8
 struct column_labels {
 	struct classes *at[COLUMN_LABELS_MAX];
-	uint32_t column[COLUMN_LABELS_MAX]; /* where it came from */
+	uint32_t column[COLUMN_LABELS_MAX]; /* number of the column of at[i] */
 	unsigned n;
 	bool given;
 };
-/* What the format knows of its columns; `make` an array of its own of one, or -ENOTSUP
- * and why. */
+/* How a format describes its columns.  `make` makes an array of one that is not in the
+ * tree; -ENOTSUP with a sentence if that is impossible. */
 struct column_ops {
 	uint32_t (*count)(const struct arrays *s);
 	const char *(*name)(const struct arrays *s, uint32_t i);
 	int (*make)(struct arrays *s, uint32_t i, struct array **out,
 		    struct error *err);
 };
-/* Before columns are published.  -ENOENT, -EINVAL: what labels= names is not there, or
- * cannot be labels; -ENOMEM. */
+/* Find the columns that are labels, before columns are published.  Return 0; -ENOENT
+ * if the column that labels= names does not exist; -EINVAL if it cannot be labels;
+ * -ENOMEM. */
 int column_labels_find(struct column_labels *l, struct arrays *s,
 		       const struct source_args *a,
 		       const struct column_ops *ops, struct error *err);
-/* Column i, before it is published: gets those that are given, or the only ones that
- * fit. */
+/* Give column i, before it is published, the labels that labels= names, or the only ones
+ * that fit. */
 void column_labels_offer(const struct column_labels *l, uint32_t i,
 			 struct array *array);
-/* When all are: -EINVAL: what labels= names fits nothing. */
+/* After all columns are published: return -EINVAL if the labels that labels= names fit no
+ * column. */
 int column_labels_check(const struct column_labels *l,
 			const struct source_args *a, struct error *err);
-/* After the tree. */
+/* Free the labels, after the tree. */
 void column_labels_free(struct column_labels *l);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of a directory are, in which order, and whether one is missing. */
+/* List the parts of a directory in order, and detect missing ones. */
 /*
- * Where names differ in nothing but a number, and most of these follow each other, one
- * that is left out is a part that was lost: without it all that is behind it would be
- * in the wrong place.  Numbers that begin with 0 or 1 are such a numbering for certain;
- * others (times, say) are only told of.
+ * If most neighbouring names differ only in a number, by a constant step, a number that
+ * is left out is a part that was lost: without it all parts behind it would be in the
+ * wrong place.  Numbers that begin with 0 or 1 certainly count parts; for others (times,
+ * for example) a gap is only a warning.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static size_t digits(const char *s)
 	return n;
 }
 
-/* Two numbers, of any length; both pointers go behind them. */
+/* Compare two numbers of any length, and move both pointers behind them. */
 static int compare_numbers(const char **a, const char **b)
 {
 	size_t n, m;
@@ -53,7 +53,8 @@ static int compare_numbers(const char **a, const char **b)
 	return r;
 }
 
-/* 0: the same but for zeros in front of numbers. */
+/* Compare two names, numbers in them by value.  0 if they differ at most in leading zeros
+ * of numbers. */
 static int natural(const char *a, const char *b)
 {
 	while (*a && *b) {
@@ -126,10 +127,11 @@ void concat_list_free(struct dirent **names, int n)
 
 /* ---- gaps ---------------------------------------------------------------- */
 
-/* Names that differ in nothing but a number. */
+/* Two names that differ only in a number. */
 struct step {
-	size_t at;         /* of the number in both */
-	uint64_t from, by; /* the first number; what is added to it */
+	size_t at; /* where the number begins in both names, in bytes */
+	uint64_t from,
+		by; /* the first number, and the difference to the second */
 };
 
 static bool read_name_number(const char *s, size_t *n, uint64_t *out)
@@ -161,7 +163,8 @@ static bool step_of(const char *a, const char *b, struct step *s)
 	return true;
 }
 
-/* Names [from, to) differ in one number only, which is at the same place in all. */
+/* Return the end of the run of names that begins at `from`: neighbours in it differ in
+ * one number only, which is at the same place in all. */
 static int run_end(struct dirent *const *names, int from, int n)
 {
 	struct step s = {0}, first = {0};
@@ -176,7 +179,7 @@ static int run_end(struct dirent *const *names, int from, int n)
 	return to;
 }
 
-/* What would be behind name i of a run. */
+/* Write the name whose number is larger by `by`. */
 static void next_name(const char *name, const struct step *s, uint64_t by,
 		      char *out, size_t room)
 {
@@ -207,7 +210,8 @@ static int check_run(const char *path, struct dirent *const *names, int from,
 			wider++;
 		}
 	}
-	/* Of 0, 100, 300 nobody knows. */
+	/* If wide steps are not the exception (0, 100, 300), no step is known to be a
+	 * gap. */
 	if (gap < 0 || 2 * wider > to - from - 1 - (least > 1))
 		return 0;
 	step_of(names[gap - 1]->d_name, names[gap]->d_name, &s);

@@ -6,14 +6,15 @@
 #include "formats/source.h"
 
 /*
- * What is in a directory, but for what is hidden, in order of names, numbers in these
- * counting as numbers.  How many; an empty one is an error.  To be freed in any case.
+ * List the entries of a directory that are not hidden, ordered by name, with numbers in
+ * names by value.  Return how many there are, or -errno; an empty directory is an error.
+ * Call concat_list_free in any case.
  */
 struct dirent;
 int concat_list(const char *path, struct dirent ***names, struct error *err);
 /*
- * -EINVAL: two names have the same numbers (1 and 01), or a number is left out in a
- * sequence from 0 or 1 on.  The sentence has the path.
+ * Check the names for gaps.  Return 0, or -EINVAL with a sentence that has the path if
+ * two names have equal numbers (1 and 01), or a sequence from 0 or 1 on lacks a number.
  */
 int concat_check(const char *path, struct dirent *const *names, int n,
 		 struct error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: it has attributes, and no files of its own. */
+/* The directory of a group: it has attributes but no files of its own. */
 
 /*
- * A value of an xattr has 64 KiB at most.  Attributes that take more are listed
- * as far as they fit, the others by their length.
+ * The value of an xattr has at most 64 KiB (XATTR_SIZE_MAX).  Attributes that do not fit
+ * are replaced by their length.
  */
 #include "formats/group_files.h"
 
@@ -88,7 +88,7 @@ static int group_files_map(const struct files *f, uint64_t node, uint64_t off,
 	return error_set(err, -EISDIR, "a group has no bytes");
 }
 
-/* Bytes that a key takes: as it is written, a colon and a comma. */
+/* Return the bytes that a key takes in JSON, with its colon and comma. */
 static size_t key_length(const char *key)
 {
 	json_t *j = json_string(key);
@@ -98,7 +98,7 @@ static size_t key_length(const char *key)
 	return s ? strlen(s) + 2 : SIZE_MAX / 2;
 }
 
-/* What fits; what does not is replaced by how long it is. */
+/* Return the attributes that fit; each of the others is replaced by its length. */
 static char *group_attributes_shorten(const char *text)
 {
 	json_t *all = json_loads(text, JSON_DECODE_ANY, NULL);

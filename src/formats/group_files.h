@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: it has attributes, and no files of its own. */
+/* The directory of a group: it has attributes but no files of its own. */
 #ifndef FORMATS_GROUP_FILES_H
 #define FORMATS_GROUP_FILES_H
 
 #include "tree/files.h"
 
-/* Attributes of a group as a JSON object (malloc'ed text); NULL: see err. */
+/* Return the attributes of a group as a JSON object (malloc'ed text); NULL with an
+ * error. */
 typedef char *group_attributes_fn(void *source, uint32_t file,
 				  const char *object, struct error *err);
-/* Files without entries, whose xattr "attrs" is that.  `source`, and `object`, its path
- * there, are borrowed.  NULL: no memory. */
+/* Make files without entries, whose xattr "attrs" is what `attributes` returns.  `source`
+ * and `object`, the group's path in it, are borrowed.  Return NULL when out of memory. */
 struct files *group_files_new(group_attributes_fn *attributes, void *source,
 			      uint32_t file, const char *object, int64_t mtime);
-/* Such a text (taken; NULL: see err) as the value of an xattr (see files.xattr): what is
- * longer than a value may be is left out, and said so. */
+/* Copy such a text, which is freed (NULL: return err->code), to `buf` as the value of an
+ * xattr (files.xattr).  Attributes that do not fit are replaced by their length. */
 ssize_t group_attributes_value(char *text, const struct error *err, char *buf,
 			       size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a format is: recognise a file, publish its tree. */
+/* The interface of a format: recognise a file, publish its tree. */
 #ifndef FORMATS_SOURCE_H
 #define FORMATS_SOURCE_H
 
@@ -18,13 +18,13 @@ struct files;
 struct members;
 struct source_args;
 struct volume;
-/* The members of a table that are sources themselves.  Each is shown as a directory, and opened
- * when that is first looked up, with the options of the source that it is in.  The only
- * implementation is formats/registry/nest.c, which includes all formats; so formats call it
- * through these functions. */
+/* The members of a table that are sources themselves.  Each is shown as a directory, and
+ * opened when that is first looked up, with the options of the source that contains it.
+ * The only implementation is formats/registry/nest.c, which includes all formats; so
+ * formats call it through these functions. */
 struct nest {
 	const struct nest_ops *ops;
-	vec(uint64_t) shown; /* their records, ascending */
+	vec(uint64_t) shown; /* numbers of their records, ascending */
 };
 struct nest_ops {
 	/* Find sources among the members below record `root`, which `files` shows as the
@@ -37,25 +37,25 @@ struct nest_ops {
 		    const struct members *m, const struct volume *volumes,
 		    unsigned n_volumes, struct files *files, uint64_t root,
 		    struct error *err);
-	/* After the tree that shows them. */
+	/* Free it, after the tree that shows the sources. */
 	void (*close)(struct nest *n);
 };
 
-/* How archives are opened. */
+/* Options of archives. */
 struct archive_options {
-	const char *index;  /* as index_options.where */
+	const char *index;  /* see index_options.where */
 	const char *subdir; /* what to show as the root; NULL: everything */
-	uint64_t offset;    /* where in its file an archive begins */
-	bool versions;      /* show what later members replace */
+	uint64_t offset;    /* where in its file an archive begins, in bytes */
+	bool versions;      /* show members that later ones replace */
 	/* Shows members that are sources as directories; NULL: they stay files. */
 	const struct nest_ops *nest;
-	bool looks;       /* as index_options.looks */
-	bool as_is;       /* a directory's own files are just files */
-	unsigned depth;   /* how many sources this one is in */
-	uint64_t stage;   /* bytes of members that may be copied to memory */
-	unsigned threads; /* to decode a stream with for the first time */
+	bool looks; /* see index_options.looks */
+	bool as_is; /* show the files of a directory as files, whatever they hold */
+	unsigned depth;   /* number of sources that contain this one */
+	uint64_t stage;   /* most bytes of members to copy to memory */
+	unsigned threads; /* threads of the first pass over a stream */
 	struct beside_options beside; /* which views are listed */
-	/* How far reading an archive for the first time is, in bytes of `total`;
+	/* Called while an archive is read for the first time, with the bytes read so far;
 	 * may be NULL. */
 	void (*progress)(void *ctx, const char *path, uint64_t done,
 			 uint64_t total);
@@ -65,24 +65,25 @@ struct archive_kind;
 struct backing;
 struct source_check;
 /*
- * The source that a member is in, for a format that may name other files: these are
- * members, too, and nothing outside of that source is meant.
+ * The source that contains a member, for a format that may name other files: such names
+ * mean members of that source, never anything outside it.
  */
 struct source_around {
 	const struct archive_options *archive;
 	uint64_t self; /* number of the member itself */
-	/* Members that were copied to memory, whichever member named them. */
+	/* All members that were copied to memory, whichever member named them. */
 	struct source_kept *kept;
-	/* Bytes of the file at `path`, from the root of that source, and the number of the
-	 * member that the path names; it may be a link.  -ENOENT: there is no file;
-	 * -ENOMEM.  Does not block. */
+	/* Set *out to the bytes of the file at `path`, from the root of that source, and
+	 * *member to the number of the member that the path names, which may be a link.
+	 * Return 0, -ENOENT if there is no such file, or -ENOMEM.  Does not block. */
 	int (*find)(const struct source_around *a, const char *path,
 		    struct backing *out, uint64_t *member);
-	/* Path of a member from there (malloc'ed); `follow`: of what it leads to, where it
-	 * is a symlink.  NULL: no memory, or no such member. */
+	/* Return the path of a member from that root (malloc'ed), with `follow` of the
+	 * member that a symlink leads to.  NULL when out of memory or if there is no such
+	 * member. */
 	char *(*path)(const struct source_around *a, uint64_t member,
 		      bool follow);
-	/* The source's name and that of a member, for sentences (malloc'ed). */
+	/* Return the source's name and that of a member, for sentences (malloc'ed). */
 	char *(*shown)(const struct source_around *a, const char *path);
 };
 struct source_kept_member {
@@ -94,31 +95,34 @@ struct source_kept {
 };
 struct source_args {
 	const char *path; /* as the user gave it */
-	/* A member of another source is meant: these bytes, these attributes;
-	 * `path` is for sentences. */
+	/* Unless NULL, the source is a member of another one, with these bytes and
+	 * attributes; `path` is for sentences. */
 	const struct backing *inside;
 	const struct attr *like;
-	/* What it is a member of; lives as long as the source.  NULL: nothing that other
-	 * members can be found in. */
+	/* The source that contains it, which lives as long; NULL if other members cannot
+	 * be found. */
 	const struct source_around *around;
 	struct handles *handles; /* backing files are registered here */
-	struct pinner *pinner;   /* the store, for what has to be decoded */
+	struct pinner *pinner;   /* the store, for bytes that must be decoded */
 	const struct archive_options *archive;
 	struct tree_builder *tree; /* where to publish ... */
 	uint32_t dir;              /* ... under which directory */
-	struct view_options views; /* sample axes, byte order, missing, ... */
-	const char *prefix;        /* directories, ':' between; or NULL */
+	struct view_options
+		views;       /* sample axes, byte order, missing parts, ... */
+	const char *prefix;  /* directories separated by ':', or NULL */
 	const char *dataset; /* what to show as the root; NULL: everything */
-	/* A directory of arrays is one, of these side by side along axis `concat`
-	 * (-1: the last one, and so on). */
+	/* The arrays of a directory are one, side by side along axis `concat` (-1: the
+	 * last axis, and so on). */
 	bool joined;
 	int concat;
-	const char *raw; /* files are raw records; as raw_parse; or NULL */
+	/* Description of raw records, see raw_parse; NULL: files are not raw. */
+	const char *raw;
 };
-struct source; /* what stays alive as long as the tree */
-/* Which options mean something for a format, besides those of archives. */
+struct source; /* lives as long as the tree */
+/* Properties of a format, which decide which options apply to it besides those of
+ * archives. */
 enum source_flags {
-	/* It is a directory of files that are not one data set. */
+	/* The source is a directory of files that are not one data set. */
 	SOURCE_DIRECTORY = 1,
 	/* dataset= may name the object that is shown as the root. */
 	SOURCE_HAS_DATASETS = 2,
@@ -128,7 +132,7 @@ enum source_flags {
 	SOURCE_NAMES_FILES = 8,
 	/* concat=: `open` takes a directory of its files (source_args.joined). */
 	SOURCE_JOINS = 16,
-	/* It is stored in an archive, though it is not shown as one. */
+	/* It is stored in an archive, but not shown as one. */
 	SOURCE_IN_ARCHIVE = 32
 };
 struct source_ops {
@@ -143,25 +147,27 @@ struct source_ops {
 	/* Optional: return true if `path`, which need not exist, names several files that
 	 * are one source, such as "x_%d.h5". */
 	bool (*is_files)(const char *path);
-	/* How its table of members is read (archive.h): it is an archive, and the options
-	 * of archives (offset, subdir) mean something.  NULL if it is not an archive. */
+	/* How its table of members is read (archive.h), if the format is an archive, to
+	 * which the options of archives (offset, subdir) apply; else NULL. */
 	const struct archive_kind *archive;
-	/* Publish the tree.  -ENOENT, -EACCES, -EBADMSG, ... with a sentence. */
+	/* Publish the tree and set *out.  Return 0, or -ENOENT, -EACCES, -EBADMSG, ...
+	 * with a sentence. */
 	int (*open)(const struct source_args *a, struct source **out,
 		    struct error *err);
-	/* Optional, for sources that are more than their tensors: what there is to
-	 * know about node `node` of their files (0: all of it), as a JSON object;
-	 * NULL: no memory. */
+	/* Optional, for sources that are more than their tensors: return what is known
+	 * about node `node` of their files (0: the whole source) as a JSON object, owned
+	 * by the caller; NULL when out of memory. */
 	json_t *(*about)(const struct source *s, uint64_t node);
-	/* Optional, the same: read and decode everything below node `node` once,
-	 * past the cache; with 0, what was learnt of the source is learnt again
-	 * and compared, too.  -ENOMEM; all else is listed. */
+	/* Optional, for the same sources: read and decode everything below node `node`
+	 * once, bypassing the cache; if `node` is 0, also read the source's table anew
+	 * and compare it.  Return 0 or -ENOMEM; all other problems are listed with
+	 * c->bad. */
 	int (*verify)(struct source *s, uint64_t node, struct source_check *c,
 		      struct error *err);
-	/* Optional: what the format is called; else `name` is. */
+	/* Optional: return what the format is called, if that is not `name`. */
 	const char *(*format)(const struct source *s);
-	/* Optional: bytes that it takes where it is stored, and inodes that it
-	 * shows beside directories of the tree; for statfs. */
+	/* Optional, for statfs: set the bytes that the source takes where it is stored,
+	 * and the inodes that it shows besides directories of the tree. */
 	void (*usage)(const struct source *s, uint64_t *bytes,
 		      uint64_t *inodes);
 	void (*close)(struct source *s);
@@ -170,45 +176,48 @@ struct source {
 	const struct source_ops *ops;
 };
 
-/* What option views= lists: "array,samples,by-key" or "all", names of views of tensors and
- * of members of archives.  Those of tensors stay as they are where none of them is named.
- * -EINVAL names the unknown one. */
+/* Parse the value of views=: "array,samples,by-key" or "all", names of views of tensors
+ * and of members of archives.  The views of tensors do not change if none of them is
+ * named.  -EINVAL with a sentence that names an unknown one. */
 int source_views_parse(struct view_options *tensors,
 		       struct beside_options *members, const char *list,
 		       struct error *err);
 
-/* The code of what is wrong with an option, not with a source: it is for other kinds of
- * sources, or its value is for none like this. */
+/* Error code for wrong options, as opposed to wrong sources: the option is for other
+ * formats, or its value is impossible for this source. */
 #define SOURCE_USAGE (-EDOM)
 
-/* Rows end with NULL. */
+/* All formats but directories; ends with NULL. */
 extern const struct source_ops *const source_table[];
-/* The format that bids best for these first bytes; NULL: none knows them. */
+/* Return the format that bids most for these first bytes; NULL if no format knows
+ * them. */
 const struct source_ops *source_probe(const unsigned char *head, size_t n,
 				      const char *path);
-/* A format that is known by other bytes than these, where source_probe finds none:
- * a zip's directory, an HDF5 superblock behind a long user block. */
+/* If source_probe returned NULL: return a format that is recognised by other bytes than
+ * the first ones, such as a zip's directory or an HDF5 superblock behind a long user
+ * block; NULL if there is none.  Blocks. */
 const struct source_ops *source_probe_beyond(const struct source_args *a);
-/* Bytes that source_probe wants. */
+/* Bytes of the head of a file that source_probe takes. */
 #define SOURCE_HEAD 16384
-/* Open with whichever format bids best.  The error's sentence names the path;
- * -ENOTSUP: no format recognises it. */
+/* Open a source with the format that bids most.  Return 0 or -errno with a sentence that
+ * names the path; -ENOTSUP if no format recognises it.  Blocks. */
 int source_open(const struct source_args *a, struct source **out,
 		struct error *err);
-/* Open archives as one tree (a->path is not used): the later one wins.  `sources`
- * has room for n + 1; all are set, or none.  -ENOTSUP: one of them is no archive. */
+/* Open archives as one tree, in which members of later archives replace those of earlier
+ * ones; a->path is not used.  `sources` has room for n + 1, which are all set, or none.
+ * Return 0 or -errno with a sentence; SOURCE_USAGE if one of them is not an archive. */
 int source_open_union(const struct source_args *a, char *const *paths, size_t n,
 		      struct source **sources, struct error *err);
 void source_close(struct source *s);
 /*
- * From now on let libraries that crash on damaged files do it in processes of
- * their own; those end with source_isolate_end, or with this process.  Call
- * when all sources are open, before the first thread starts.
+ * From now on run libraries that crash on damaged files in processes of their own, which
+ * end with source_isolate_end or with this process.  Call it when all sources are open,
+ * before the first thread starts.
  */
 int source_isolate(bool keep_stderr, struct error *err);
-/* When nothing of the sources is used any more; nothing if there are none. */
+/* End these processes, if there are any, when no source is used any more. */
 void source_isolate_end(void);
-/* True meanwhile: HDF5 files cannot be opened any more. */
+/* Return true between the two: no further HDF5 file can be opened. */
 bool source_isolated(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members that have to be in one piece, and are not: copied to memory. */
+/* Copy members to memory that must be in one piece but are not stored so. */
 #include "formats/stage.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define PIECE (UINT64_C(1) << 20)
 
-/* All that were copied, in this process. */
+/* Bytes of all copies in this process. */
 static _Atomic uint64_t staged;
 
 static int stage_copy(const struct backing *b, int fd, struct error *err)
@@ -75,7 +75,8 @@ static uint32_t stage_anew(const struct source_args *a, const char *name,
 	return file;
 }
 
-/* A name that no other copy has: those of long paths are cut, and may be equal. */
+/* Return a name that no other copy has (malloc'ed).  Long paths are cut in a->path, so
+ * equal ones are numbered. */
 static char *unique_name(const struct source_args *a)
 {
 	for (unsigned i = 1;; i++) {

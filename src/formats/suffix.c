@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How files that are values of a binary column end: as told, or as they begin. */
+/* File name suffixes of the values of a binary column: from option ext=, or from their
+ * first bytes. */
 #include "formats/suffix.h"
 
 #include <errno.h>
@@ -11,9 +12,9 @@
 #include "base/json.h"
 #include "base/number.h"
 
-/* Values that are looked at. */
+/* Most values whose first bytes are examined. */
 #define LOOKED_AT 16
-/* Longer ones are not parsed to see whether they are JSON. */
+/* Longest value, in bytes, that is parsed to see whether it is JSON. */
 #define JSON_MOST (1 << 20)
 
 /* ---- option ext= --------------------------------------------------------- */
@@ -27,7 +28,7 @@ static bool is_suffix(const char *s, size_t n)
 	       *s != '.' && s[n - 1] != '.';
 }
 
-/* One of those that '+' separates, of `n` bytes: where EXT begins, behind the last
+/* Return where EXT begins in an item "EXT" or "COLUMN:EXT" of `n` bytes: behind the last
  * colon. */
 static const char *extension_of(const char *item, size_t n)
 {
@@ -55,7 +56,8 @@ int suffix_check(const char *option, struct error *err)
 	}
 }
 
-/* NULL as `column`: the one for all. */
+/* Return the EXT of `column`, or with NULL the one for all columns, and its length in
+ * bytes; NULL if there is none. */
 static const char *suffix_find(const char *option, const char *column,
 			       size_t *len)
 {
@@ -79,7 +81,7 @@ const char *suffix_named(const char *option, const char *column, size_t *len)
 	return suffix_find(option, column, len);
 }
 
-/* ---- as they begin ------------------------------------------------------- */
+/* ---- first bytes ----------------------------------------------------------- */
 
 static const struct magic {
 	const char *ext;
@@ -149,7 +151,8 @@ static void suffix_look_at(void *ctx, const char *s, size_t len)
 		l->ext = suffix_guess(s, len);
 }
 
-/* What cannot be read says why when it is read. */
+/* Guess a suffix from the first values that are not empty.  A read error is ignored: it
+ * is reported when the value is read. */
 static const char *suffix_of_values(struct array *a)
 {
 	uint64_t rows = a->along ? a->along[0] : a->t.shape[0];

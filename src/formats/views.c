@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Option views=: names of views of tensors, and of members of archives. */
+/* Parse option views=: names of views of tensors, and of members of archives. */
 #include <errno.h>
 #include <string.h>
 

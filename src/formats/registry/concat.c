@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: the files of a directory, side by side along an axis, are a tensor. */
+/* Source: the files of a directory as one tensor, side by side along an axis. */
 /*
- * This file joins .npy files; formats/hdf5/concat.c joins HDF5 files.  The headers are read
- * once, when the directory is mounted.  Then each file is a part, whose bytes are shown where
- * they are.  Parts are in order of the files' names, in which numbers count as numbers:
- * part-2.npy is before part-10.npy.
+ * This file joins .npy files; formats/hdf5/concat.c joins HDF5 files.  The headers are
+ * read once, when the directory is mounted.  Each file is a part, and its bytes are read
+ * in place.  Parts are ordered by the files' names, numbers in them by value: part-2.npy
+ * is before part-10.npy.
  */
 #include "formats/registry/concat.h"
 
@@ -25,29 +25,29 @@
 #include "formats/numpy/npy.h"
 #include "views/view.h"
 
-/* Each field has a record of each part. */
+/* Most records for fields/, which needs one for each field of each part. */
 #define FIELD_PARTS_MAX (UINT64_C(1) << 20)
 
-/* What a part is found by. */
+/* Where a part's elements are in its file. */
 struct place {
-	uint64_t pos; /* of the first element */
+	uint64_t pos; /* of the first element, in bytes */
 	bool turned;
 };
 struct joined {
 	unsigned rank; /* of the files */
 	struct recode recode;
-	const struct place *at; /* of each part; kept by the source */
+	const struct place *at; /* one for each part; the source keeps them */
 };
-/* While the headers are read. */
+/* State while the headers are read. */
 struct reading {
 	struct arrays *s;
 	const char *path;
 	struct npy_file first;
 	unsigned axis;
-	uint64_t total; /* elements along it */
+	uint64_t total; /* elements along the axis */
 	uint32_t n;     /* parts */
 	struct place *places;
-	const struct place *kept; /* the same */
+	const struct place *kept; /* a copy that the source keeps */
 	struct array_part *parts;
 	unsigned char *head; /* room for a header */
 	struct error *err;
@@ -136,7 +136,7 @@ static int concat_read_header(struct reading *rd, uint32_t file,
 	return r;
 }
 
-/* Types of many fields from the first one on that is another. */
+/* Refuse a part of another type.  Long types are shown from the first difference on. */
 static int other_type(const struct dtype *d, const struct dtype *first,
 		      struct error *err)
 {
@@ -155,7 +155,8 @@ static int other_type(const struct dtype *d, const struct dtype *first,
 			 at ? "..." : "", is + at, at ? "..." : "", was + at);
 }
 
-/* Like the first, but for its length along the axis? */
+/* Return -EINVAL unless a part is like the first one but for its length along the
+ * axis. */
 static int concat_compare_part(const struct reading *rd,
 			       const struct npy_file *f, struct error *err)
 {
@@ -225,7 +226,7 @@ static int concat_read_part(struct reading *rd, int axis, uint32_t i,
 	return 0;
 }
 
-/* Of the files, or of a field of their elements. */
+/* Make the array of the files, or of a field of their elements. */
 static int concat_make_array(void *ctx, const struct dtype_field *field,
 			     const char *name, struct array **out,
 			     struct error *err)
@@ -354,7 +355,8 @@ static int open_npy(const struct source_args *a, struct source **out,
 
 /* ---- which kind ---------------------------------------------------------- */
 
-/* The format of the first file. */
+/* Check the names of a directory, and set *out to the format of its first file; NULL if
+ * it is unknown. */
 static int first_format(const struct source_args *a,
 			const struct source_ops **out, struct error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "formats/source.h"
 
-/* a->concat says along which axis.  source_ops.open. */
+/* Implements source_ops.open for a directory; a->concat is the axis. */
 int concat_open(const struct source_args *a, struct source **out,
 		struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: a plain directory, whose archives and HDF5 files are directories. */
+/* Source: a directory on disk, whose archives and HDF5 files are shown as directories. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 #include "formats/zarr/zarr.h"
 
 /*
- * The directory is read once, when it is mounted; a member table then says what is
- * in it, as for an archive, with files that are files.  What looks like a source
- * is opened when somebody looks into it.  A link to a regular file is that file;
- * other links stay links; those that lead out of the directory lead where they led,
- * not to what is beside the mount.  Our own index files are left out.
+ * The directory is read once, when it is mounted, into a member table as of an archive,
+ * whose members' bytes are files.  Entries that look like sources are opened when they
+ * are first looked up.  A link to a regular file is shown as that file; other links stay
+ * links.  A link that leads out of the directory gets an absolute target, so that it does
+ * not lead to what is beside the mount point.  Index files of tensorfs are left out.
  */
 #define DEPTH_MAX 256
 
@@ -38,10 +38,10 @@ struct directory {
 struct reading {
 	struct members_builder *b;
 	struct handles *handles;
-	char *path;   /* of what is being read, as the file system knows it */
-	size_t inner; /* where in it the path inside the source begins */
+	char *path; /* of the entry that is being read, as the kernel knows it */
+	size_t inner; /* where in `path` the path inside the source begins, in bytes */
 	unsigned depth;
-	bool as_is; /* stores are files, too */
+	bool as_is; /* read Zarr stores as plain directories */
 	struct error *err;
 };
 
@@ -52,7 +52,8 @@ static bool directory_is_index(const char *name)
 	return n > 7 && !strcmp(name + n - 7, ".tfsidx");
 }
 
-/* By its text, of a link whose path in the source is `inner`. */
+/* Return true if the text of a link whose path in the source is `inner` leads out of the
+ * source. */
 static bool leads_out(const char *inner, const char *target)
 {
 	long depth = -1;
@@ -72,7 +73,8 @@ static bool leads_out(const char *inner, const char *target)
 	return *target != '/' && depth < 0;
 }
 
-/* False: it cannot be read, or is too long. */
+/* Read the target of the link at rd->path.  Return false if it cannot be read or is too
+ * long. */
 static bool directory_read_link(const struct reading *rd, char target[PATH_MAX])
 {
 	char text[PATH_MAX];
@@ -89,7 +91,7 @@ static bool directory_read_link(const struct reading *rd, char target[PATH_MAX])
 	return len >= 0 && len < PATH_MAX;
 }
 
-/* Fill in what a stat says; true: it is shown. */
+/* Fill in a member from a stat.  Return false if it is not shown. */
 static bool directory_fill_member(struct reading *rd, const struct stat *st,
 				  struct member *m, char target[PATH_MAX])
 {
@@ -115,7 +117,7 @@ static bool directory_fill_member(struct reading *rd, const struct stat *st,
 
 static int directory_read_entries(struct reading *rd, DIR *d);
 
-/* Bytes that its file system does not store. */
+/* Return the bytes of a file that its file system does not store. */
 static uint64_t hole_of(const struct stat *st)
 {
 	uint64_t size = (uint64_t)st->st_size;
@@ -125,7 +127,8 @@ static uint64_t hole_of(const struct stat *st)
 	return min_u64(hole, (uint64_t)UINT32_MAX * 4096);
 }
 
-/* What is at rd->path. */
+/* Add the entry at rd->path, and if it is a directory what is in it.  Return 0 or
+ * -ENOMEM. */
 static int directory_read_entry(struct reading *rd)
 {
 	char target[PATH_MAX];
@@ -134,7 +137,7 @@ static int directory_read_entry(struct reading *rd)
 	uint32_t file;
 	int64_t r;
 
-	/* Gone meanwhile: it was never there. */
+	/* An entry that was deleted meanwhile is left out. */
 	if (lstat(rd->path, &st) < 0)
 		return 0;
 	if (S_ISLNK(st.st_mode) && stat(rd->path, &to) == 0 &&
@@ -153,7 +156,7 @@ static int directory_read_entry(struct reading *rd)
 	if (r < 0 || !S_ISDIR(st.st_mode))
 		return r == -ENOMEM ? -ENOMEM : 0;
 	if (!rd->as_is && zarr_is_store(rd->path))
-		return 0; /* it is shown as what it is (nest.c) */
+		return 0; /* nest.c shows it as a store */
 	if (++rd->depth > DEPTH_MAX) {
 		members_note(rd->b, "deep directories", "%s: too deep",
 			     rd->path);
@@ -172,7 +175,7 @@ static int directory_read_entry(struct reading *rd)
 	return (int)r;
 }
 
-/* Closes `d`. */
+/* Add all entries of directory rd->path.  Closes `d`. */
 static int directory_read_entries(struct reading *rd, DIR *d)
 {
 	char *above = rd->path;
@@ -258,7 +261,7 @@ static json_t *directory_about(const struct source *source, uint64_t node)
 	if (node)
 		return about_record(&s->members, node);
 	memcpy(counts, s->members.counts, sizeof counts);
-	counts[1]--; /* itself */
+	counts[1]--; /* the root itself */
 	o = json_object();
 	about_text(o, "format", "directory");
 	about_counts(o, counts, s->members.bytes);
@@ -295,7 +298,7 @@ static void directory_say_bad(const struct file_check *k, int code,
 	k->c->bad(k->c, &bad);
 }
 
-/* Read a file, past the cache: that it can be read is all there is to find out. */
+/* A job of the pool: read a file, bypassing the cache, to see whether it can be read. */
 static void directory_check_file(void *arg)
 {
 	enum { STEP = 1 << 20 };
@@ -312,7 +315,7 @@ static void directory_check_file(void *arg)
 		uint64_t n = handles_before(h, file, done, m->size - done,
 					    SEEK_DATA);
 
-		if (!n) { /* no hole */
+		if (!n) { /* not in a hole */
 			n = min_u64(m->size - done, STEP);
 			r = handles_read(h, file, done, buf, n, &err);
 		}
@@ -339,7 +342,8 @@ static bool is_shown_apart(const struct directory *s, uint64_t record)
 	return b.lo < n && at[b.lo] == record;
 }
 
-/* Its own files; what is shown as a source of its own is checked as that. */
+/* Check the directory's own files.  Files that are shown as sources are checked as
+ * such. */
 static int directory_verify(struct source *source, uint64_t node,
 			    struct source_check *c, struct error *err)
 {

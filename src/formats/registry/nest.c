@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources inside of sources: grafts that open a format when somebody looks. */
+/* Sources inside sources: grafts that open a format when they are first looked up. */
 #include "formats/registry/nest.h"
 
 #include <errno.h>
@@ -19,21 +19,20 @@
 #include "tree/graft.h"
 
 /*
- * Which members are sources?  Looking into each of a million members would cost
- * more than everything else, so a name has to look like it first (nest_likely).
- * Where the member's bytes lie in the file as they are, its first ones are read
- * then, as long as there are not too many of them; where they would have to be
- * decoded, the name must do, and what proves to be no source says so when it is
- * looked into.
+ * Which members are sources?  Looking into each of a million members would cost too much,
+ * so only those with a likely name are considered (nest_likely).  If a member's bytes lie
+ * in the file as they are, its first bytes are read as well, for PROBES_MAX members at
+ * most.  If they would have to be decoded, the name alone decides, and a member that is
+ * not a source reports that when it is looked up.
  *
- * Archives are opened when somebody looks into them.  HDF5 files are opened at once,
- * for libhdf5 is only trusted in processes that are forked before the tree is served
+ * Archives are opened when they are looked up.  HDF5 files are opened at once, because
+ * libhdf5 is trusted only in processes that are forked before the tree is served
  * (formats/hdf5/worker/worker.c); those in archives that are opened later stay files.
  */
 #define PROBES_MAX 4096
-/* A source in so many others shows what is in it as files.  An archive can have
- * itself in it, and where windows do not stay in the cache each level decodes those
- * of the level above several times: without end, and on a stack that has one. */
+/* A source inside this many others shows the sources in it as files.  An archive can
+ * contain itself, and each level may decode windows of the level above several times:
+ * without the limit the recursion would have no end. */
 #define NEST_DEPTH 16
 #define PROBE_BYTES SOURCE_HEAD
 
@@ -44,22 +43,22 @@ struct members_nest {
 	struct archive_options archive;
 	struct view_options views;
 	char *prefix;
-	struct nest_table table; /* of the members */
-	struct source_kept kept; /* those that were copied to memory */
-	char *path;              /* of the archive, for sentences */
+	struct nest_table table; /* the members that may be sources */
+	struct source_kept kept; /* members that were copied to memory */
+	char *path;              /* of the archive, for error sentences */
 };
 
-/* A member, or (`path` only) a file, that is a source. */
+/* A source: a member, or a file or directory on disk, of which only `path` is used. */
 struct nested {
 	struct graft graft; /* first member */
 	struct nest_around around;
 	struct members_nest *nest; /* borrowed */
-	char *path; /* for sentences; or of the file or directory */
+	char *path; /* for error sentences; on disk, the path to open */
 	bool is_file;
 	struct backing bytes;
 	const struct source_ops *ops; /* by its first bytes, or NULL */
-	struct source *source;        /* once open */
-	bool tried;                   /* eager ones are opened once */
+	struct source *source;        /* NULL until it is open */
+	bool tried; /* opening was tried; eager sources are tried only once */
 };
 
 static void members_nest_close(struct nest *nest)
@@ -157,7 +156,7 @@ static int nested_open(struct graft *g, struct tree **out, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* A later attempt, after this tree could not be numbered. */
+	/* A source is open already if its tree could not be numbered before. */
 	source_close(x->source);
 	x->source = source;
 	return 0;
@@ -184,8 +183,8 @@ static const char *const archive_suffixes[] = {
 	".tar.xz", ".txz",    ".tar.zst",  ".tzst",    ".tar.zstd", ".tar.lz4",
 	".tlz4",   ".sqfs",   ".squashfs", ".sqsh",    ".squash",   ".sfs",
 	".sif",    ".snap",   ".zip",      ".zspy",    NULL};
-/* Programs that have directories of these read them themselves: directories only where
- * everything was asked for. */
+/* Programs that use directories of such files read them themselves, so they are
+ * directories only if nested sources were asked for. */
 static const char *const sample_suffixes[] = {".npz", NULL};
 static const char *const hdf5_suffixes[] = {
 	".h5", ".hdf5", ".hdf", ".he5", ".hspy", ".nxs", ".nx", ".nc4", NULL};
@@ -212,12 +211,12 @@ bool nest_likely(const char *name)
 
 /* A member that may be shown as a directory. */
 struct candidate {
-	char *path; /* NULL: no memory */
+	char *path; /* NULL: out of memory */
 	struct backing bytes;
 	const struct source_ops *ops; /* by its first bytes, or NULL */
 };
 
-/* What a member is, by its first bytes or, unless `read`, by its name. */
+/* Judge what a member is by its first bytes or, unless `read`, by its name. */
 static enum looks looks_like(struct candidate *c, bool read)
 {
 	unsigned char head[PROBE_BYTES];
@@ -238,7 +237,8 @@ static enum looks looks_like(struct candidate *c, bool read)
 				 : LOOKS_HDF5;
 }
 
-/* Under `root`, and not under two names: a directory has only one. */
+/* Return true if member i is below `root`, has a likely name, and only one name, because
+ * a directory cannot have several. */
 static bool is_candidate(const struct members_nest *nest,
 			 const struct members *m, uint64_t i, uint64_t root)
 {
@@ -256,7 +256,7 @@ static bool is_candidate(const struct members_nest *nest,
 	return up == root;
 }
 
-/* A directory that looks like the member. */
+/* Set the attributes of a directory to those of the member that it stands for. */
 static void nest_directory_attr(const struct members *m,
 				const struct member_record *r, struct attr *out)
 {
@@ -264,7 +264,7 @@ static void nest_directory_attr(const struct members *m,
 
 	memset(out, 0, sizeof *out);
 	out->mode = S_IFDIR | (r->mode & 0666) | ((r->mode & 0444) >> 2);
-	out->nlink = 1; /* how many there will be is not known */
+	out->nlink = 1; /* the number of subdirectories is not known */
 	out->mtime = member_mtime(m, r);
 	out->nsec = member_nsec(r);
 	out->uid = common->uid;
@@ -314,8 +314,8 @@ static char *nest_member_path(const struct members_nest *n,
 	return asprintf(&text, "%s:%s", path, inside) < 0 ? NULL : text;
 }
 
-/* A directory on disk that was not gone through, for it is a Zarr store (`dir` is the
- * source's); c->path NULL: it is none. */
+/* Set c->path if member i is a Zarr store on disk, whose directory was not read; else to
+ * NULL.  `dir` is the path of the source. */
 static int find_store(const struct members *m, uint64_t i, const char *dir,
 		      struct candidate *c, struct error *err)
 {
@@ -332,11 +332,12 @@ static int find_store(const struct members *m, uint64_t i, const char *dir,
 		return error_no_memory(err, "the path of a Zarr store");
 	}
 	if (zarr_is_store(path))
-		c->path = realpath(path, NULL); /* gone again: no store */
+		c->path = realpath(path,
+				   NULL); /* NULL if it was deleted meanwhile */
 	return 0;
 }
 
-/* Zarr stores among the directories of a directory. */
+/* Add grafts for the Zarr stores among the subdirectories. */
 static int nest_stores(struct members_nest *n, struct tree_builder *b,
 		       uint32_t dir, const struct members *m, const char *path,
 		       struct error *err)
@@ -375,7 +376,7 @@ static int nest_add_members(struct members_nest *n, struct tree_builder *b,
 		looks = c.path ? looks_like(&c, backing_is_plain(&c.bytes) &&
 							probes++ < PROBES_MAX)
 			       : LOOKS_ARCHIVE;
-		/* libhdf5 is not let near this process once there are threads. */
+		/* libhdf5 must not read files in this process once threads run. */
 		if (looks == LOOKS_NOTHING ||
 		    (looks == LOOKS_HDF5 && source_isolated())) {
 			free(c.path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members of an archive that name other members. */
+/* Find members of an archive that another member names. */
 #include "formats/registry/nest_around.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static const struct nest_around *nest_around_of(const struct source_around *a)
 	return (const struct nest_around *)(const void *)a;
 }
 
-/* Links to follow on the way to a member. */
+/* Most links to follow on the way to a member. */
 #define LINKS_MAX 40
 
 /* Go from directory `dir` to `path` and follow symlinks.  *named is the member that the
@@ -64,7 +64,8 @@ static int walk_to(const struct members *m, uint64_t dir, const char *path,
 	return 0;
 }
 
-/* Its path from the root, however long; NULL: no memory. */
+/* Return the path of a member from the root (malloc'ed), of any length; NULL when out of
+ * memory. */
 static char *path_from_root(const struct members *m, uint64_t record)
 {
 	char *out = strdup("");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The formats there are; the one that bids most opens the file. */
+/* The table of formats, and opening a source with the one that bids most. */
 #include "formats/source.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "formats/zip/zip.h"
 #include "stream/stream.h"
 
-/* A format a line: they are many. */
+/* One format a line, because there are many. */
 /* clang-format off */
 const struct source_ops *const source_table[] = {
 	&source_hdf5,
@@ -88,7 +88,8 @@ static int source_read_head(const struct source_args *a, unsigned char *head,
 	return backing_read(a->inside, 0, head, *n, err);
 }
 
-/* What else it may be that people take for data. */
+/* Refuse a file that no format recognises; name it if it is of a kind that users take for
+ * data. */
 static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
 			  struct error *err)
 {
@@ -115,7 +116,7 @@ const struct source_ops *source_probe(const unsigned char *head, size_t n,
 	const struct source_ops *best = NULL;
 	int bid = 0;
 
-	/* To tar(1) nothing is an empty archive; to people it is a mistake. */
+	/* An empty file is a valid tar archive, but here most likely a mistake. */
 	if (n == 0)
 		return NULL;
 	for (size_t i = 0; source_table[i]; i++) {
@@ -208,7 +209,7 @@ static int source_check_options(const struct source_ops *ops,
 	return source_check_flags(ops->flags, ops->archive, a, err);
 }
 
-/* A store that is a directory, parts of a tensor, or files. */
+/* Open a directory: as a Zarr store, the parts of a tensor, or files. */
 static int open_directory(const struct source_args *a, struct source **out,
 			  struct error *err)
 {
@@ -290,7 +291,7 @@ int source_open(const struct source_args *a, struct source **out,
 	return source_open_as(ops, a, out, err);
 }
 
-/* The member table of one of several, published by nobody. */
+/* Read the member table of one of several archives, without publishing its tree. */
 static int load_archive(const struct source_args *a, struct source **out,
 			struct error *err)
 {

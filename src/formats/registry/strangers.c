@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that are no source, by their first bytes: what they are, and what to do. */
+/* Recognise files that are not sources by their first bytes: what they are, and what to
+ * do instead. */
 /*
- * Magic numbers are those of the formats' own descriptions, and of file(1).  Only what
- * people have beside data that we mount: a sentence that names it saves them the search.
+ * Magic numbers are those of the formats' own descriptions, and of file(1).  Only kinds
+ * of files are listed that users have beside mountable data: a sentence that names the
+ * kind saves a search.
  */
 #include "formats/registry/strangers.h"
 
@@ -46,7 +48,7 @@ static const struct magic magics[] = {
 				       "stack; " DIRECTORY_OF_FILES}},
 	{MAGIC(0, "II+\0"), {"a BigTIFF file", TO_HDF5("tifffile and h5py")}},
 	{MAGIC(0, "MM\0+"), {"a BigTIFF file", TO_HDF5("tifffile and h5py")}},
-	/* archives and compression that we do not read */
+	/* archives and compression that tensorfs does not read */
 	{MAGIC(0, "7z\xbc\xaf\x27\x1c"),
 	 {"a 7-Zip archive", "unpack it, and pack it again: tensorfs pack"}},
 	{MAGIC(0, "Rar!\x1a\x07"),
@@ -103,7 +105,7 @@ static const struct magic magics[] = {
 	{MAGIC(0, "ORC"), {"an ORC file", "write it as Parquet"}},
 	{MAGIC(0, "Obj\x01"), {"an Avro file", "write it as Parquet"}},
 	{MAGIC(0, "GGUF"), {"a GGUF model", "use its safetensors"}},
-	/* what is there by mistake */
+	/* files that were named by mistake */
 	{MAGIC(0, "tfsidx\r\n"),
 	 {"an index file of tensorfs", "name the archive that it is of"}},
 	{MAGIC(0, "\x7f"
@@ -121,7 +123,7 @@ static const struct magic magics[] = {
 	  "fetch the file that it stands for: git lfs pull"}},
 };
 
-/* Where bytes do not say it. */
+/* Kinds of files that their first bytes do not tell. */
 static const struct {
 	const char *suffix;
 	struct stranger is;
@@ -146,7 +148,7 @@ static const struct {
 	  "array"}},
 };
 
-/* What is mounted, when it begins as it should. */
+/* Suffixes of files that can be mounted if their bytes are valid. */
 static const char *const ours[] = {
 	".h5",     ".hdf5",     ".he5",         ".hspy", ".nxs",     ".nc",
 	".npy",    ".npz",      ".zarr",        ".zspy", ".parquet", ".arrow",
@@ -162,9 +164,9 @@ static bool ends_with(const char *path, const char *suffix)
 	return n > m && !strcasecmp(path + n - m, suffix);
 }
 
-/* The old format of LZMA has no magic: properties (0x5d by default), the size of a dictionary,
- * a length, which may be unknown, and a first byte that is 0 (lzma-file-format.txt of XZ Utils,
- * LZMA specification). */
+/* The old format of LZMA has no magic number.  It begins with a byte of properties (0x5d
+ * by default), the size of the dictionary, the length, which may be unknown, and a first
+ * byte of data that is 0 (lzma-file-format.txt of XZ Utils, LZMA specification). */
 static bool is_lzma(const unsigned char *head, size_t n, const char *path)
 {
 	uint64_t length = n > 13 ? load_le64(head + 5) : 0;
@@ -176,14 +178,15 @@ static bool is_lzma(const unsigned char *head, size_t n, const char *path)
 		ends_with(path, ".lzma") || ends_with(path, ".tlz"));
 }
 
-/* RFC 1950: deflate with a window of 32 KiB, no dictionary; the sum of the header is right. */
+/* RFC 1950, section 2.2: deflate with a window of 32 KiB, no preset dictionary, and a
+ * correct header check. */
 static bool is_zlib(const unsigned char *head, size_t n)
 {
 	return n > 2 && head[0] == 0x78 && !(head[1] & 0x20) &&
 	       load_be16(head) % 31 == 0;
 }
 
-/* Opcode PROTO, and protocols 2 to 5; Python's pickletools. */
+/* The opcode PROTO with protocols 2 to 5; see Python's pickletools. */
 static bool is_pickle(const unsigned char *head, size_t n)
 {
 	return n > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
@@ -197,7 +200,7 @@ static bool has_source_suffix(const char *path)
 	return false;
 }
 
-/* Of any encoding that has ASCII's control characters. */
+/* Return true for text of any encoding that has ASCII's control characters. */
 static bool is_words(const unsigned char *head, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

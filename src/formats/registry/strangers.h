@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that are no source, by their first bytes: what they are, and what to do. */
+/* Recognise files that are not sources by their first bytes: what they are, and what to
+ * do instead. */
 #ifndef FORMATS_REGISTRY_STRANGERS_H
 #define FORMATS_REGISTRY_STRANGERS_H
 
@@ -7,10 +8,11 @@
 
 struct stranger {
 	const char *is; /* "a PNG image" */
-	const char
-		*then; /* "convert it to HDF5 with ..."; NULL: nothing to say */
+	/* The remedy: "convert it to HDF5 with ..."; NULL: none. */
+	const char *then;
 };
-/* NULL: nobody knows these bytes.  `path` is looked at where bytes do not say it. */
+/* Return what these first bytes are, or what the suffix of `path` says where bytes do not
+ * tell; NULL if they are unknown. */
 const struct stranger *stranger_of(const unsigned char *head, size_t n,
 				   const char *path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources: zip archives, which may be Zarr stores. */
+/* Source: zip archives, which may be Zarr stores. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,13 +13,15 @@ static int zip_source_probe(const unsigned char *head, size_t n,
 	return zip_probe(head, n);
 }
 
-/* A zip ends with its directory, whatever stands in front of it. */
+/* A zip ends with its directory, whatever is in front of it (APPNOTE.TXT, section
+ * 4.3.6). */
 static int zip_source_probe_beyond(const struct backing *b)
 {
 	return zip_is_behind(b) ? 60 : 0;
 }
 
-/* Who asks for members, or a part of them, gets these. */
+/* Return true if the zip is to be shown as a Zarr store; options that refer to members
+ * say that it is not. */
 static bool may_be_store(const struct archive *a,
 			 const struct source_args *args)
 {
