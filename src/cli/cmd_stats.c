@@ -234,8 +234,8 @@ static void stats_print_once(const struct settings *s, const char *mount,
 		stats_print_table(o, before, seconds);
 }
 
-/* Print again and again until an interrupt, the end of the mount or --count.  The end of
- * the mount is not a failure if something was printed. */
+/* Print again and again until an interrupt, --count, or the end of the mount, which is a
+ * failure.  Return an exit code whose sentence has been printed. */
 static int stats_watch(const struct command *c, const struct settings *s,
 		       const char *mount)
 {
