@@ -34,13 +34,13 @@ static int copy_out(const struct command *c, struct fs *fs,
 	uint64_t off = 0;
 
 	if (node->type != S_IFREG) {
-		cli_say(c, "%s: is %s", name,
+		cli_say(c, "%s is %s", name,
 			node->type == S_IFDIR ? "a directory"
 					      : "not a regular file");
 		return CLI_INCOMPLETE;
 	}
 	if (!buf) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for a buffer");
 		return CLI_MEMORY;
 	}
 	for (;;) {
@@ -58,7 +58,9 @@ static int copy_out(const struct command *c, struct fs *fs,
 			/* The process that reads the pipe has closed it, so no sentence
 			 * is needed. */
 			if (r != -EPIPE)
-				cli_say(c, "cannot write: %s", strerror(-r));
+				cli_say(c,
+					"cannot write to standard output: %s",
+					strerror(-r));
 			return CLI_INCOMPLETE;
 		}
 		off += (uint64_t)n;
@@ -111,7 +113,7 @@ static int find_file(const struct command *c, struct settings *s,
 	if (!at->session)
 		return cat_open_source(c, s, text, at, node);
 	if (!operand_split(text, &o)) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for '%s'", text);
 		return CLI_MEMORY;
 	}
 	r = strcmp(o.source, at->o.source)

@@ -27,7 +27,8 @@ static int parse_shape(const char *option, const char *text, uint64_t *out,
 		if (n >= sizeof number ||
 		    parse_count(number, 0, INT64_MAX, &out[*rank], err) < 0)
 			return error_set(err, -EINVAL,
-					 "--%s: '%.*s' is no length: N,N,...",
+					 "--%s: '%.*s' is not a length; give "
+					 "lengths as N,N,...",
 					 option, (int)(n < 40 ? n : 40), text);
 		++*rank;
 		text += n;
@@ -65,14 +66,14 @@ static int create_args_make(const struct settings *s, const char *pattern,
 	if (r == 0 &&
 	    parse_count(s->pack.block, 1, INT64_MAX, &a->block, err) < 0)
 		r = error_set(err, -EINVAL,
-			      "--block: '%.40s' is no number of rows",
+			      "--block: '%.40s' is not a number of rows",
 			      s->pack.block);
 	if (r == 0 && a->chunked) {
 		r = parse_shape("chunk", s->pack.chunk, a->chunk, &rank, err);
 		if (r == 0 && rank != a->rank)
 			r = error_set(err, -EINVAL,
-				      "--chunk has %u axes, --shape %u", rank,
-				      a->rank);
+				      "--chunk has %u axes, but --shape has %u",
+				      rank, a->rank);
 	}
 	return r;
 }
@@ -131,8 +132,8 @@ int cmd_create(const struct command *c, struct settings *s, int argc,
 	}
 	if (result.others && !s->quiet)
 		cli_say(c,
-			"%" PRIu64 " files beside it look like parts of "
-			"another tensor of that name",
+			"%" PRIu64 " files in the same directory look like "
+			"parts of another tensor of that name",
 			result.others);
 	if (s->json)
 		create_print_json(&a, &result);

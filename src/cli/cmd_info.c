@@ -330,8 +330,10 @@ int cmd_info(const struct command *c, struct settings *s, int argc, char **argv)
 	if (s->map && argc != 3)
 		return cli_usage(c, "--map takes SOURCE:PATH OFFSET LENGTH");
 	if (!s->map && argc != 1)
-		return cli_usage(c, "'%s' is too much: one SOURCE[:PATH]",
-				 argv[1]);
+		return cli_usage(
+			c,
+			"unexpected argument '%s'; expected one SOURCE[:PATH]",
+			argv[1]);
 	if (s->map)
 		r = parse_window(c, argv, &off, &len);
 	else

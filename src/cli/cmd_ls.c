@@ -299,7 +299,7 @@ static int list_recursive(struct listing *l, uint64_t ino, const char *top)
 	}
 	vec_free(&stack);
 	if (!good)
-		cli_say(l->c, "out of memory");
+		cli_say(l->c, "out of memory for the path of a directory");
 	return good ? 0 : CLI_MEMORY;
 }
 

@@ -57,7 +57,7 @@ static int merge_report_json(const struct merging *g)
 		"seconds", progress_seconds(&g->progress));
 
 	if (!j) {
-		cli_say(g->c, "out of memory");
+		cli_say(g->c, "out of memory for the summary");
 		return CLI_MEMORY;
 	}
 	json_dumpf(j, stdout, JSON_INDENT(2));
@@ -100,8 +100,8 @@ static int merge_report_failure(const struct merging *g,
 
 	if (g->result.kept)
 		cli_say(g->c,
-			"%s; what is done is kept: run the same command again "
-			"to go on",
+			"%s; completed work is kept: run the same command "
+			"again to continue",
 			stopped ? "interrupted" : err->text);
 	else if (stopped)
 		cli_say(g->c, "interrupted: nothing was left behind");

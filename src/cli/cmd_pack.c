@@ -245,11 +245,11 @@ int cmd_pack(const struct command *c, struct settings *s, int argc, char **argv)
 	p.ops = sink_find(s->pack.format, p.out);
 	if (!p.ops)
 		return cli_usage(c,
-				 "'%s' is no format; --format is tar, tar.gz, "
-				 "tar.zst, squashfs or h5",
+				 "'%s' has no known format; --format is tar, "
+				 "tar.gz, tar.zst, squashfs or h5",
 				 s->pack.format ? s->pack.format : p.out);
 	if (!p.ops->tensors && tensor_option(s))
-		return cli_usage(c, "--%s is for tensors, and '%s' is a %s",
+		return cli_usage(c, "--%s is for tensors, but '%s' is a %s",
 				 tensor_option(s), p.out, p.ops->name);
 	p.report.output = p.out;
 	p.report.format = p.ops->name;
@@ -259,8 +259,7 @@ int cmd_pack(const struct command *c, struct settings *s, int argc, char **argv)
 		return pack_rechunk(c, s, p.top, p.out);
 	if (s->pack.keep)
 		return cli_usage(c,
-				 "--keep is for files, and '%s' is a "
-				 "directory",
+				 "--keep is for files, but '%s' is a directory",
 				 p.top);
 	return pack_directory(&p);
 }

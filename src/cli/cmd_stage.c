@@ -40,9 +40,9 @@ int cmd_stage(const struct command *c, struct settings *s, int argc,
 	int worst;
 
 	if (!argc && !s->stage.files_from)
-		return cli_usage(c, "everything is missing: %s", c->operands);
+		return cli_usage(c, "SOURCE[:PATH] or --files-from is missing");
 	if (s->stage.null && !s->stage.files_from)
-		return cli_usage(c, "--null goes with --files-from");
+		return cli_usage(c, "--null needs --files-from");
 	stage_defaults(s);
 	worst = stage_groups_read(&groups, c, s, argc, argv);
 	if (worst != CLI_DONE)

@@ -177,7 +177,7 @@ int cmd_staged(const struct command *c, struct settings *s, int argc,
 	int r;
 
 	if (argc)
-		return cli_usage(c, "'%s' is too much", argv[0]);
+		return cli_usage(c, "unexpected argument '%s'", argv[0]);
 	r = staged_list_all(s, &place, &list, &err);
 	if (r < 0)
 		cli_say(c, "%s", err.text);

@@ -44,7 +44,7 @@ static char *read_stats(const struct command *c, const char *mount)
 	ssize_t n;
 
 	if (!text) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the counters");
 		return NULL;
 	}
 	n = getxattr(mount, STATS, text, VALUE_MAX);
@@ -53,10 +53,10 @@ static char *read_stats(const struct command *c, const char *mount)
 		return steal_pointer(&text);
 	}
 	if (errno == ENODATA || errno == ENOTSUP)
-		cli_say(c, "'%s' is not the top of a tensorfs mount", mount);
+		cli_say(c, "'%s' is not the root of a tensorfs mount", mount);
 	else if (mount_has_died(errno))
 		cli_say(c,
-			"the daemon of '%s' is dead; clear it away with: "
+			"the daemon of '%s' is dead; remove the mount with: "
 			"tensorfs umount '%s'",
 			mount, mount);
 	else
@@ -108,22 +108,23 @@ static const char *stats_help_of(const char *name)
 		{"read_amplification", "bytes decoded for each byte served"},
 		{"cache_budget", "limit of the cache in bytes"},
 		{"cache_bytes", "bytes in the cache"},
-		{"cache_beside_bytes",
-		 "bytes that count in its limit: decoders "
-		 "at rest, what a first pass decoded"},
+		{"cache_beside_bytes", "bytes that count towards its limit: "
+				       "idle decoders, first-pass caches"},
 		{"cache_entries", "chunks in the cache"},
-		{"cache_evictions", "chunks dropped to make room"},
+		{"cache_evictions", "chunks evicted to make room"},
 		{"cache_hits", "chunks found in the cache"},
 		{"cache_misses", "chunks not found in the cache"},
-		{"shared_budget", "what shared memory may hold, in bytes"},
+		{"shared_budget",
+		 "limit of the chunks in shared memory, in bytes"},
 		{"shared_bytes", "bytes in shared memory, of all mounts"},
 		{"shared_entries", "chunks in shared memory, of all mounts"},
-		{"shared_mapped_bytes", "bytes of these that this mount uses"},
+		{"shared_mapped_bytes",
+		 "bytes of shared chunks that this mount uses"},
 		{"handles_open", "backing files open now"},
 		{"handles_limit", "backing files that may be open"},
 		{"source_files", "backing files known"},
 		{"directories", "directories in memory"},
-		{"directory_bytes", "bytes that directories take"},
+		{"directory_bytes", "bytes of memory that directories take"},
 		{"resident_bytes", "resident memory of the daemon"}};
 	const struct counter_info *info = counter_named(name);
 
@@ -325,7 +326,7 @@ static void say_what_is_missing(const struct waiting *w, const char *when)
 
 		if (!is_reached(wanted, w->seen))
 			cli_say(w->c,
-				"'%s' was %.15g %s, and %" PRIu64
+				"'%s' was %.15g %s, but %" PRIu64
 				" or more was wanted",
 				wanted->name,
 				json_number_value(
@@ -432,8 +433,7 @@ static int start_timeout(struct waiting *w, pthread_t *thread)
 	r = pthread_create(thread, NULL, keep_timeout, w);
 	if (r == 0)
 		return CLI_DONE;
-	cli_say(w->c, "cannot start a thread that keeps the timeout: %s",
-		strerror(r));
+	cli_say(w->c, "cannot start the thread for --timeout: %s", strerror(r));
 	pthread_cond_destroy(&w->ended);
 	return CLI_INCOMPLETE;
 }
@@ -475,9 +475,9 @@ int cmd_stats(const struct command *c, struct settings *s, int argc,
 	if (s->json && s->prometheus)
 		return cli_usage(c, "--json or --prometheus, not both");
 	if (s->count && !s->watch)
-		return cli_usage(c, "--count goes with --watch");
+		return cli_usage(c, "--count needs --watch");
 	if (s->wait_seconds > 0 && !s->n_waits)
-		return cli_usage(c, "--timeout goes with --wait");
+		return cli_usage(c, "--timeout needs --wait");
 	r = s->n_waits ? wait_for_stats(c, s, argv[0], &text) : CLI_DONE;
 	if (r != CLI_DONE)
 		return r;

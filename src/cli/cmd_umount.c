@@ -106,9 +106,9 @@ int cmd_umount(const struct command *c, struct settings *s, int argc,
 	if (s->all && argc > 0)
 		return cli_usage(c, "--all takes no mount point");
 	if (s->dead && !s->all)
-		return cli_usage(c, "--dead goes with --all");
+		return cli_usage(c, "--dead needs --all");
 	if (!s->all && argc == 0)
-		return cli_usage(c, "a mount point is missing, or --all");
+		return cli_usage(c, "MOUNTPOINT or --all is missing");
 	if (mounts_read(&mounts, NULL, &err) < 0) {
 		cli_say(c, "%s", err.text);
 		return CLI_INCOMPLETE;

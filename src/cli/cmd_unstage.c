@@ -95,7 +95,7 @@ static int unstage_one(const struct command *c, const struct settings *s,
 	int r;
 
 	if (!name || !dir) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for '%s'", operand);
 		return CLI_MEMORY;
 	}
 	for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/';)
@@ -108,7 +108,7 @@ static int unstage_one(const struct command *c, const struct settings *s,
 	r = staging_open(&place, to, false, &err);
 	if (r < 0) {
 		if (r == -ENOENT)
-			cli_say(c, "'%s' was not staged by us", operand);
+			cli_say(c, "'%s' is not a staged tree", operand);
 		else
 			cli_say(c, "%s", err.text);
 		return CLI_INCOMPLETE;
@@ -139,15 +139,16 @@ int cmd_unstage(const struct command *c, struct settings *s, int argc,
 	if (s->all && argc)
 		return cli_usage(c, "--all takes no name");
 	if (s->stage.chunks && s->stage.older_given)
-		return cli_usage(c, "--chunks have no age: they are evicted in "
-				    "the order of their use");
+		return cli_usage(c, "--chunks and --older-than exclude each "
+				    "other: shared chunks have no age");
 	if (s->stage.chunks) {
 		worst = unstage_chunks(c, s);
 		if (!argc && !s->all && !s->stage.older_given)
 			return worst;
 	}
 	if (!argc && !s->all && !s->stage.older_given)
-		return cli_usage(c, "a name or a path is missing, or --all");
+		return cli_usage(
+			c, "PATH, NAME, --all or --older-than is missing");
 	for (int i = 0; i < argc; i++) {
 		r = unstage_one(c, s, argv[i]);
 		worst = r > worst ? r : worst;

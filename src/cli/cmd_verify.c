@@ -30,12 +30,12 @@ static void verify_link(struct verify *v, const struct tree *t,
 	if (!to || tree_path(t, n->ino, path, sizeof path) < 0)
 		return;
 	if (to[0] == '/') {
-		snprintf(why, sizeof why, "it is in %s, which is not there",
-			 to);
+		snprintf(why, sizeof why,
+			 "its data is in %s, which does not exist", to);
 		verify_bad(v, path, -ENODATA, why);
 	} else if (tree_walk(t, path, &end, &err) < 0) {
-		snprintf(why, sizeof why, "it leads to %s, which is not there",
-			 to);
+		snprintf(why, sizeof why,
+			 "it leads to %s, which does not exist", to);
 		verify_skipped(v, path, why);
 	}
 }
@@ -170,8 +170,8 @@ static void print_verdict(const struct verify *v)
 	if (v->bad)
 		printf("%" PRIu64 " bad\n", v->bad);
 	else if (v->no_checksums)
-		printf("%s readable; data without checksums is among it, "
-		       "where changed bytes cannot be noticed\n",
+		printf("%s readable; there is data without checksums, in which "
+		       "changed bytes cannot be detected\n",
 		       what);
 	else
 		printf("%s good\n", what);

@@ -58,8 +58,8 @@ static int write_parts(const struct command *c, const struct settings *s,
 	}
 	if (done)
 		cli_say(c,
-			"%s; %" PRIu64 " of %zu parts were written, the others "
-			"are as they were",
+			"%s; %" PRIu64
+			" of %zu parts were written, the others are unchanged",
 			err.text, done, p->parts.n);
 	else if (r == -EINTR)
 		cli_say(c, "interrupted: nothing was changed");
@@ -77,11 +77,11 @@ int cmd_write(const struct command *c, struct settings *s, int argc,
 	int r;
 
 	if (s->pack.rows && s->pack.block_given)
-		return cli_usage(c, "--rows and --block are two ways to say "
-				    "the same: give one");
+		return cli_usage(
+			c, "--rows and --block exclude each other: give one");
 	if (argc < 2 && !s->pack.flag)
-		return cli_usage(c, "INPUT is missing; without it only flags "
-				    "are set, with --flag");
+		return cli_usage(
+			c, "INPUT is missing; to set flags only, give --flag");
 	r = write_plan_make(&plan, c, s, argv[0]);
 	if (r != CLI_DONE)
 		return r;

@@ -32,9 +32,10 @@ static int set_debug(struct settings *s, const char *value, struct error *err)
 	if (!list)
 		return error_no_memory(err, "the list of modules");
 	if (log_set_debug(list) < 0)
-		return error_set(err, -EINVAL,
-				 "'%s' is not a list of modules; they are %s",
-				 value, log_modules());
+		return error_set(
+			err, -EINVAL,
+			"'%s' is not a list of modules; the modules are %s",
+			value, log_modules());
 	log_set_level(LOG_LEVEL_INFO);
 	s->debug = true;
 	s->debug_fuse = !value || strstr(list, "fuse") || strstr(list, "all");
@@ -104,7 +105,7 @@ static int set_stage_first(struct settings *s, const char *value,
 const struct option options_common[] = {
 	FLAG("help", 'h', help, "print this help"),
 	FLAG("version", 'V', version,
-	     "print versions of program and libraries"),
+	     "print the versions of the program and its libraries"),
 	END};
 
 /* Options of a mount at a mount point that the user chooses, served by a daemon that goes
@@ -113,44 +114,49 @@ const struct option options_place[] = {
 	FLAG("foreground", 'f', foreground,
 	     "stay in the foreground, log to stderr"),
 	UINT("timeout", "SECONDS", "0, never",
-	     "unmount after this long without use", timeout, 0, 1u << 30),
+	     "unmount when it was not used for this long", timeout, 0,
+	     1u << 30),
 	{"notify_pipe", 0, OPTION_TEXT, "FIFO", NULL,
-	 "write s here when the mount is ready, f when it failed",
+	 "write s to this FIFO when the mount is ready, f if it failed",
 	 AT(notify_pipe), 0, 0, NULL},
-	FLAG("nonempty", 0, nonempty, "mount over a directory with files"),
+	FLAG("nonempty", 0, nonempty,
+	     "mount over a directory that is not empty"),
 	FLAG("force", 0, force,
-	     "mount on a network file system, where only this node sees it"),
+	     "allow a mount point on a network file system, where only this "
+	     "node sees the mount"),
 	END};
 
-const struct option options_run[] = {CALL("private", 0, "[auto|yes|no]", "auto",
-					  "mount in a namespace of the run, "
-					  "without fusermount3; auto: where "
-					  "that is missing",
-					  set_private),
-				     END};
+const struct option options_run[] = {
+	CALL("private", 0, "[auto|yes|no]", "auto",
+	     "mount in a namespace of the run, without fusermount3; auto: if "
+	     "fusermount3 is missing",
+	     set_private),
+	END};
 
 /* What `run` and `mount` may do before they mount. */
 const struct option options_first[] = {
 	CALL("stage", 0, "[fit]", "no",
-	     "copy the sources to shared memory first, and use that; fit: if "
-	     "it "
-	     "does not fit, mount with a cache that does",
+	     "copy the sources to shared memory first, and use the copy; fit: "
+	     "if it does not fit, mount with a cache that does",
 	     set_stage_first),
 	CALL("reserve", 0, "SIZE", "25%",
-	     "with --stage: what is kept free of the file system; % is of its "
-	     "size",
+	     "with --stage: space to leave free in the file system; % is of "
+	     "its size",
 	     option_set_reserve),
 	{"to", 0, OPTION_TEXT, "DIR", "/dev/shm/tensorfs-UID",
-	 "with --stage: where staged trees are", AT(stage.to), 0, 0, NULL},
+	 "with --stage: directory of the staged trees", AT(stage.to), 0, 0,
+	 NULL},
 	END};
 
 const struct option options_mount[] = {
 	CALL("debug", 'd', "[MODULE,...]", NULL,
-	     "foreground, with debug lines of these modules (all)", set_debug),
+	     "stay in the foreground, and log debug lines of these modules (or "
+	     "of all)",
+	     set_debug),
 	FLAG("nothreads", 's', single,
 	     "answer one request at a time, prefetch nothing"),
-	FLAG("allow_other", 0, allow_other, "let other users in"),
-	FLAG("allow_root", 0, allow_root, "let root in"),
+	FLAG("allow_other", 0, allow_other, "let other users access the mount"),
+	FLAG("allow_root", 0, allow_root, "let root access the mount"),
 	CALL("cache-size", 0, "SIZE", "25%",
 	     "memory for decoded chunks; % is of the memory that this process "
 	     "may use",
@@ -158,29 +164,30 @@ const struct option options_mount[] = {
 	UINT("threads", "N", "2 x cores", "threads that answer requests",
 	     threads, 1, 1024),
 	CALL("prefetch", 0, "on|off", "on",
-	     "decode, and read, what will probably be asked for next",
+	     "read and decode ahead what will probably be needed next",
 	     option_set_prefetch),
 	CALL("order", 0, "ORDER", NULL,
-	     "what will be read next: torch:seed=S:world=W:rank=R, with "
+	     "order in which samples will be read: "
+	     "torch:seed=S:world=W:rank=R, with "
 	     ":batch=B:workers=N:drop_last:no-shuffle, as DistributedSampler "
-	     "has it, or a file of names",
+	     "computes it, or a file of names",
 	     option_set_order),
 	UINT("uid", "N", "yours, or as stored", "owner of all files", uid, 0,
 	     UINT32_MAX - 1),
 	UINT("gid", "N", "yours, or as stored", "group of all files", gid, 0,
 	     UINT32_MAX - 1),
 	{"fmask", 0, OPTION_MODE, "MODE", "0",
-	 "permission bits to take from files, octal", AT(fmask), 0, 0, NULL},
+	 "permission bits to remove from files, octal", AT(fmask), 0, 0, NULL},
 	{"dmask", 0, OPTION_MODE, "MODE", "0",
-	 "permission bits to take from directories, octal", AT(dmask), 0, 0,
+	 "permission bits to remove from directories, octal", AT(dmask), 0, 0,
 	 NULL},
 	/* Decoded chunks in shared memory. */
 	{"shm-cache", 0, OPTION_SIZE, "SIZE", "0, none",
-	 "decoded chunks that all mounts of yours on this machine share, in "
-	 "shared memory",
+	 "shared memory for decoded chunks, which all your mounts on this "
+	 "machine use",
 	 AT(shm_cache), 0, 0, NULL},
 	{"shm-dir", 0, OPTION_TEXT, "DIR", SHM_DEFAULT,
-	 "where the shared chunks are: a tmpfs", AT(shm_dir), 0, 0, NULL},
+	 "directory of the shared chunks, on a tmpfs", AT(shm_dir), 0, 0, NULL},
 	END};
 
 const struct option options_views[] = {
@@ -188,17 +195,17 @@ const struct option options_views[] = {
 	     "a sample has one index for each of the first K axes",
 	     option_set_sample_axes),
 	CALL("views", 0, "LIST", "array,bin,text,blocks,samples",
-	     "which views of a tensor are listed; the others are there, too",
+	     "views of a tensor to list; the others can be opened, too",
 	     option_set_views),
 	OPTION_LABELS,
 	CALL("shards", 0, "N|size=SIZE|count=N", NULL,
 	     "shards/ has N tars, or tars of at most SIZE, or of N samples",
 	     option_set_shards),
 	CALL("shard-size", 0, "SIZE", "1G",
-	     "tars in shards/ are at most so large, but for a larger sample",
+	     "largest tar in shards/, unless one sample is larger",
 	     option_set_shard_size),
-	CALL("shard-count", 0, "N", NULL,
-	     "tars in shards/ have at most N samples", option_set_shard_count),
+	CALL("shard-count", 0, "N", NULL, "most samples of a tar in shards/",
+	     option_set_shard_count),
 	CALL("dtype-order", 0, "ORDER", "little",
 	     "byte order of numbers: little, or source as stored",
 	     option_set_dtype_order),
@@ -206,20 +213,21 @@ const struct option options_views[] = {
 	 "show only this dataset or group of an HDF5 file, as the root",
 	 AT(dataset), 0, 0, NULL},
 	CALL("concat", 0, "AXIS", NULL,
-	     "the .npy or HDF5 files of a directory, side by side along an "
-	     "axis, are one tensor",
+	     "show the .npy or HDF5 files of a directory as one tensor, side "
+	     "by side along an axis",
 	     option_set_concat),
 	OPTION_RAW,
 	OPTION_EXT,
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
-	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
-	 0, NULL},
+	 "more directories with files that an HDF5 file refers to", AT(prefix),
+	 0, 0, NULL},
 	CALL("zarr-root", 0, "NAME", ".zarr",
-	     "the directory that shows everything as Zarr; listed unless the "
-	     "name begins with a dot",
+	     "name of the directory that shows everything as Zarr; listed "
+	     "unless it begins with a dot",
 	     option_set_zarr_root),
 	CALL("missing", 0, "WHAT", "error",
-	     "reading a missing part is an error, or gives fill values",
+	     "what reading a missing part gives: an error, or (fill) fill "
+	     "values",
 	     option_set_missing),
 	END};
 
@@ -242,9 +250,9 @@ const struct option options_views[] = {
 			"show only this directory of an archive, as the root", \
 			AT(subdir), 0, 0, NULL                                 \
 	}
-#define VERSIONS                                                  \
-	FLAG("versions", 0, versions,                             \
-	     "show what later members of an archive replace, as " \
+#define VERSIONS                                                       \
+	FLAG("versions", 0, versions,                                  \
+	     "show members of an archive that later ones replace, as " \
 	     "NAME.versions/1 and so on")
 
 const struct option options_archive[] = {
@@ -252,9 +260,9 @@ const struct option options_archive[] = {
 	OFFSET,
 	SUBDIR,
 	FLAG("union", 0, joined,
-	     "several archives are one tree; of equal names the last wins"),
+	     "show several archives as one tree; the last of equal names wins"),
 	FLAG("recursive", 0, nested,
-	     "archives and HDF5 files inside archives are directories, too"),
+	     "show archives and HDF5 files inside archives as directories"),
 	VERSIONS,
 	END};
 
@@ -265,23 +273,23 @@ const struct option options_archive_look[] = {
 	OFFSET,
 	SUBDIR,
 	FLAG("nested", 0, nested,
-	     "archives and HDF5 files inside archives are directories, too"),
+	     "show archives and HDF5 files inside archives as directories"),
 	VERSIONS,
 	END};
 
 const struct option options_umount[] = {
-	FLAG("lazy", 'z', lazy, "detach now, finish when nobody uses it"),
-	FLAG("all", 0, all, "every tensorfs mount of this user"),
+	FLAG("lazy", 'z', lazy, "detach now, finish when no process uses it"),
+	FLAG("all", 0, all, "unmount all tensorfs mounts of this user"),
 	FLAG("dead", 0, dead, "with --all: only those whose daemon has died"),
 	END};
 
 const struct option options_ls[] = {
-	FLAG("long", 'l', long_list, "mode, owner, size and time too"),
-	FLAG("recursive", 'R', recursive, "all directories below, too"),
-	FLAG("json", 0, json, "a JSON array, one object a line"), END};
+	FLAG("long", 'l', long_list, "list mode, owner, size and time, too"),
+	FLAG("recursive", 'R', recursive, "list all directories below, too"),
+	FLAG("json", 0, json, "print a JSON array, one object per line"), END};
 
 const struct option options_info[] = {
-	FLAG("json", 0, json, "JSON"),
+	FLAG("json", 0, json, "print JSON"),
 	FLAG("map", 0, map,
 	     "print which stored bytes make up LENGTH bytes at OFFSET of a "
 	     "file"),
@@ -294,11 +302,11 @@ static int set_against(struct settings *s, const char *value, struct error *err)
 }
 
 const struct option options_verify[] = {
-	FLAG("json", 0, json, "JSON"),
+	FLAG("json", 0, json, "print JSON"),
 	CALL("against", 0, "READER", NULL,
 	     "mount the source, and compare it with what h5py, tar, zip, "
-	     "squashfs, zarr, numpy, parquet or arrow reads; auto: by what it "
-	     "is",
+	     "squashfs, zarr, numpy, parquet or arrow reads; auto: the reader "
+	     "of its format",
 	     set_against),
 	END};
 
@@ -306,10 +314,9 @@ const struct option options_verify[] = {
  * time. */
 const struct option options_progress[] = {
 	CALL("progress", 0, "HOW", "auto",
-	     "auto (a line that moves, on a terminal), plain, none",
+	     "auto (on a terminal, a line that is updated), plain, none",
 	     set_progress),
-	FLAG("quiet", 'q', quiet, "no progress; nothing but what is wrong"),
-	END};
+	FLAG("quiet", 'q', quiet, "print no progress, only errors"), END};
 
 /* mount(8) passes most options of /etc/fstab on to this program. */
 const struct option_alias option_aliases[] = {
@@ -385,26 +392,25 @@ static const struct option *const tables_help[] = {options_common, NULL};
 const struct command command_table[] = {
 	{"mount", "SOURCE|NAME=SOURCE... MOUNTPOINT",
 	 "mount sources; return when the mount is usable",
-	 "One source is the root of the mount; several are a directory each, "
-	 "named after the file, or NAME. "
-	 "The mount is read-only. `tensorfs SOURCE... MOUNTPOINT' is the same, "
-	 "so that mount -t fuse.tensorfs and /etc/fstab work.",
+	 "A single source is the root of the mount; of several, each is a "
+	 "directory that is named after its file, or NAME. The mount is "
+	 "read-only. `tensorfs SOURCE... MOUNTPOINT' is the same, so that "
+	 "mount -t fuse.tensorfs and /etc/fstab work.",
 	 2, 0, tables_mount, cmd_mount, true},
 	{"run", "SOURCE|NAME=SOURCE... -- COMMAND [ARG...]",
-	 "mount as long as a command runs, and leave nothing behind",
-	 "{} in the command's arguments, wherever it is, becomes the path of "
-	 "the "
-	 "mount, which is in $TENSORFS_MOUNT, too. The exit status is the "
-	 "command's, 128+N when signal N ended it.",
+	 "mount while a command runs, and leave nothing behind",
+	 "Each {} in the command's arguments becomes the path of the mount, "
+	 "which is also in $TENSORFS_MOUNT. The exit status is the command's, "
+	 "or 128+N if signal N ended it.",
 	 1, 0, tables_run, cmd_run, true},
-	{"umount", "MOUNTPOINT...", "unmount, also when the daemon is dead",
-	 NULL, 0, 0, tables_umount, cmd_umount, false},
+	{"umount", "MOUNTPOINT...", "unmount, even if the daemon is dead", NULL,
+	 0, 0, tables_umount, cmd_umount, false},
 	{"ls", "SOURCE[:PATH]...",
 	 "list what a mount would show, without mounting", NULL, 1, 0,
 	 tables_ls, cmd_ls, true},
 	{"cat", "SOURCE:PATH...",
-	 "write the bytes of a file of the mount, without mounting", NULL, 1, 0,
-	 tables_cat, cmd_cat, false},
+	 "write the bytes of a file that a mount would show, without mounting",
+	 NULL, 1, 0, tables_cat, cmd_cat, false},
 	{"info", "SOURCE[:PATH] | --map SOURCE:PATH OFFSET LENGTH",
 	 "explain a source: shapes, chunks, filters, sizes, and what they "
 	 "cost",
@@ -412,13 +418,14 @@ const struct command command_table[] = {
 	{"verify", "SOURCE[:PATH]",
 	 "read and decode everything once; list every bad block", NULL, 1, 1,
 	 tables_verify, cmd_verify, false},
-	{"stats", "MOUNTPOINT", "counters of a running mount", NULL, 1, 1,
+	{"stats", "MOUNTPOINT", "print counters of a running mount", NULL, 1, 1,
 	 tables_stats, cmd_stats, false},
 	{"stage", "SOURCE[:PATH]...",
 	 "copy sources to plain files in shared memory; print where",
-	 "Each source becomes a directory with what a mount would show. It is "
-	 "there when all of it is, and stays until `tensorfs unstage'. What is "
-	 "staged already is used again, as long as its source is the same.",
+	 "Each source becomes a directory with what a mount would show. The "
+	 "directory appears when it is complete, and stays until `tensorfs "
+	 "unstage'. What is already staged is used again unless its source has "
+	 "changed.",
 	 0, 0, tables_stage, cmd_stage, true},
 	{"staged", "", "list what is staged", NULL, 0, 0, tables_staged,
 	 cmd_staged, false},
@@ -426,23 +433,23 @@ const struct command command_table[] = {
 	 tables_unstage, cmd_unstage, false},
 	{"pack", "DIR OUT | SOURCE.h5[:PATH] OUT.h5",
 	 "pack a directory into one file that mounts well; rechunk a tensor",
-	 "OUT's suffix, or --format, says what it becomes: a tar, plain or "
-	 "compressed in independent blocks, a squashfs image, an HDF5 tensor. "
-	 "It gets its name when all of it is safe.",
+	 "OUT's suffix, or --format, decides the format: a tar, plain or "
+	 "compressed in independent blocks, a squashfs image, or an HDF5 "
+	 "tensor. OUT appears when all of it is safely stored.",
 	 2, 2, tables_pack, cmd_pack, false},
 	{"create", "PATTERN",
 	 "make the files of a distributed tensor, to be filled with write",
-	 "PATTERN has one {}: it becomes ALL in the name of the main file, and "
-	 "the rows of a part in the parts' names.",
+	 "PATTERN has one {}, which becomes ALL in the name of the main file, "
+	 "and the range of rows in the name of each part.",
 	 1, 1, tables_create, cmd_create, false},
 	{"write", "TARGET[:PATH] [INPUT.npy|-]",
-	 "fill rows of a distributed tensor; many processes may at once",
-	 "TARGET is the main file or a part. A part is replaced at once, data "
-	 "and flags, when all is safe; without INPUT only flags are set.",
+	 "fill rows of a distributed tensor; many processes may do so at once",
+	 "TARGET is the main file or a part. Data and flags of a part are "
+	 "replaced together, when both are safely stored; without INPUT only "
+	 "flags are set.",
 	 1, 2, tables_write, cmd_write, false},
-	{"merge", "MAIN",
-	 "make one file with the same data of a distributed tensor", NULL, 1, 1,
-	 tables_merge, cmd_merge, false},
+	{"merge", "MAIN", "make one file of the files of a distributed tensor",
+	 NULL, 1, 1, tables_merge, cmd_merge, false},
 	{"help", "[COMMAND]", "explain a command", NULL, 0, 1, tables_help,
 	 cmd_help, false},
 	{NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, false}};

@@ -127,13 +127,11 @@ static void print_help(FILE *out)
 		"Commands:\n");
 	for (const struct command *c = command_table; c->name; c++)
 		fprintf(out, "  %-8s %s\n", c->name, c->summary);
-	fprintf(out, "\nOptions:\n"
-		     "  -h, --help                  print this help; 'tensorfs "
-		     "COMMAND --help' explains\n"
-		     "                              one command\n"
-		     "  -V, --version               print versions of program "
-		     "and libraries\n"
-		     "\nThe manual: man tensorfs.\n");
+	fprintf(out, "\nOptions:\n  -h, --help                  print this "
+		     "help; 'tensorfs COMMAND --help' explains\n               "
+		     "               one command\n  -V, --version              "
+		     " print the versions of the program and its "
+		     "libraries\n\nThe manual: man tensorfs.\n");
 }
 
 int cmd_help(const struct command *c, struct settings *s, int argc, char **argv)
@@ -158,11 +156,15 @@ static int check_operands(const struct command *c, char **argv, int *n)
 
 	if (r != 0)
 		return r;
+	if ((unsigned)*n < c->min_operands && c->min_operands == 1)
+		return cli_usage(c, "%.*s is missing",
+				 (int)strcspn(c->operands, " "), c->operands);
 	if ((unsigned)*n < c->min_operands)
-		return cli_usage(c, "%s is missing: %s",
-				 *n ? "an operand" : "everything", c->operands);
+		return cli_usage(c, "%s missing: %s",
+				 *n ? "an operand is" : "all operands are",
+				 c->operands);
 	if (c->max_operands && (unsigned)*n > c->max_operands)
-		return cli_usage(c, "'%s' is too much: %s",
+		return cli_usage(c, "unexpected argument '%s'; expected %s",
 				 argv[c->max_operands], c->operands);
 	return 0;
 }

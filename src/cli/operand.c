@@ -102,7 +102,7 @@ int operands_check(const struct command *c, char **argv, int *n)
 	if (indexes && (unsigned)(*n - indexes) >= c->min_operands)
 		*n = drop_indexes(c, argv, *n);
 	if (c->sources && operands_first_files(argv, *n) < 0) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the operands");
 		return CLI_MEMORY;
 	}
 	return 0;
@@ -126,7 +126,7 @@ int operand_open(const struct command *c, const struct settings *s,
 	look.looks = true;
 	*session = NULL;
 	if (!operand_split(text, o)) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for '%s'", text);
 		return CLI_MEMORY;
 	}
 	r = session_open(session, &o->source, 1, &look, prefetch, &err);

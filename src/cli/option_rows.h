@@ -46,7 +46,7 @@ int option_set_raw(struct settings *s, const char *value, struct error *err);
 #define OPTION_LABELS                                                     \
 	{                                                                 \
 		"labels", 0, OPTION_TEXT, "PATH",                         \
-			"a dataset labels, targets, y beside",            \
+			"a dataset labels, targets or y next to it",      \
 			"labels of the samples: a dataset, an attribute " \
 			"(OBJECT@NAME), or a "                            \
 			"CSV file (label, or row,label)",                 \
@@ -58,10 +58,10 @@ int option_set_raw(struct settings *s, const char *value, struct error *err);
 	     "footer=0,offset=1024,order=C,count=N",                    \
 	     option_set_raw)
 int option_set_ext(struct settings *s, const char *value, struct error *err);
-#define OPTION_EXT                                                        \
-	CALL("ext", 0, "EXT", "as they begin",                            \
-	     "files of a binary column end so; COLUMN:EXT, several with " \
-	     "+: of one column, which may be text",                       \
+#define OPTION_EXT                                                          \
+	CALL("ext", 0, "EXT", "by their first bytes",                       \
+	     "suffix of the files of a binary column; COLUMN:EXT, several " \
+	     "with +: of one column, which may be text",                    \
 	     option_set_ext)
 int option_set_prefetch(struct settings *s, const char *value,
 			struct error *err);

@@ -26,34 +26,36 @@ static int set_block(struct settings *s, const char *value, struct error *err)
 	}
 
 static const struct option options_create[] = {
-	TEXT("shape", "N,...", NULL, "of the whole tensor", pack.shape),
-	TEXT("block", "K", NULL, "rows (of the first axis) of a part",
+	TEXT("shape", "N,...", NULL, "shape of the whole tensor", pack.shape),
+	TEXT("block", "K", NULL, "rows of a part, along the first axis",
 	     pack.block),
-	TEXT("dtype", "TYPE", NULL, "NumPy's: float32, <u2, complex64, ...",
-	     pack.dtype),
+	TEXT("dtype", "TYPE", NULL,
+	     "NumPy data type: float32, <u2, complex64, ...", pack.dtype),
 	TEXT("chunk", "N,...", "a part", "shape of a chunk", pack.chunk),
-	CALL("comp", 0, "CODEC[:LEVEL]", "lzf", "lzf, gzip, zstd, lz4, none",
+	CALL("comp", 0, "CODEC[:LEVEL]", "lzf",
+	     "compression of chunks: lzf, gzip, zstd, lz4, none",
 	     create_set_comp),
 	UINT("jobs", "N", "16", "threads that make files", pack.jobs, 1, 256),
-	FLAG("force", 0, pack.force, "replace what is there"),
-	FLAG("json", 0, json, "a summary as JSON"),
-	FLAG("quiet", 'q', quiet, "nothing but what is wrong"),
+	FLAG("force", 0, pack.force, "replace existing files"),
+	FLAG("json", 0, json, "print a summary as JSON"),
+	FLAG("quiet", 'q', quiet, "print nothing but errors"),
 	END};
 
 static const struct option options_write[] = {
-	TEXT("rows", "B:E", "all", "these rows, E exclusive", pack.rows),
-	CALL("block", 0, "K", NULL, "the rows of part K, from 0 on", set_block),
+	TEXT("rows", "B:E", "all", "rows to write; E is not written",
+	     pack.rows),
+	CALL("block", 0, "K", NULL, "write the rows of part K, counted from 0",
+	     set_block),
 	TEXT("flag", "WORD", "as it is",
-	     "what the flags of these rows become, once they are safe",
-	     pack.flag),
+	     "flag to give these rows once they are safely stored", pack.flag),
 	FLAG("no-lock", 0, pack.no_lock,
-	     "where files cannot be locked: you see to it that no two write a "
-	     "part"),
+	     "for files that cannot be locked: you ensure that no two "
+	     "processes write one part"),
 	{"threads", 0, OPTION_UINT, "N", "cores", "threads that compress",
 	 AT(threads), 1, 1024, NULL},
-	{"memory", 0, OPTION_SIZE, "SIZE", "25%",
-	 "memory for what is on its way", AT(pack.memory), 0, 0, NULL},
-	FLAG("json", 0, json, "a summary as JSON"),
+	{"memory", 0, OPTION_SIZE, "SIZE", "25%", "memory for data in transit",
+	 AT(pack.memory), 0, 0, NULL},
+	FLAG("json", 0, json, "print a summary as JSON"),
 	END};
 
 const struct option *const tables_create[] = {options_create, options_common,

@@ -9,8 +9,8 @@
 	}
 
 static const struct option options_merge[] = {
-	TEXT("output", 'o', "OUT", "in the place of MAIN",
-	     "the file that is made", pack.output),
+	TEXT("output", 'o', "OUT", "in the place of MAIN", "the file to make",
+	     pack.output),
 	TEXT("check-flag", 0, "WORD", NULL,
 	     "do nothing unless all rows have this flag", pack.check_flag),
 	FLAG("delete-parts", 0, pack.delete_parts,
@@ -18,7 +18,7 @@ static const struct option options_merge[] = {
 	TEXT("chunk", 0, "N,...", "that of the parts", "shape of a chunk",
 	     pack.chunk),
 	TEXT("prefix", 0, "DIR[:DIR...]", NULL,
-	     "where else parts may be, before anything else", prefix),
+	     "directories to search for parts before all others", prefix),
 	END};
 
 const struct option *const tables_merge[] = {options_merge,  options_make,

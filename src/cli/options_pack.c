@@ -36,7 +36,8 @@ static int set_exclude(struct settings *s, const char *value, struct error *err)
 	for (len = strlen(pattern); len && pattern[len - 1] == '/'; len--)
 		pattern[len - 1] = '\0';
 	if (!*pattern)
-		return error_set(err, -EINVAL, "'%s' is everything", value);
+		return error_set(err, -EINVAL, "'%s' excludes everything",
+				 value);
 	grown[n] = pattern;
 	grown[n + 1] = NULL;
 	s->pack.n_exclude = n + 1;
@@ -104,9 +105,9 @@ static int set_shards(struct settings *s, const char *value, struct error *err)
 	if (strncmp(value, "size=", 5))
 		return parse_count(value, 1, UINT64_MAX, &s->pack.shards, err);
 	r = parse_size(value + 5, system_memory(), size, err);
-	return r < 0 || *size ? r
-			      : error_set(err, -EINVAL,
-					  "shards of 0 bytes hold nothing");
+	return r < 0 || *size
+		       ? r
+		       : error_set(err, -EINVAL, "a shard cannot have 0 bytes");
 }
 
 static int set_keep(struct settings *s, const char *value, struct error *err)
@@ -115,10 +116,9 @@ static int set_keep(struct settings *s, const char *value, struct error *err)
 		       : !strcmp(value, "most") ? KEEP_MOST
 		       : !strcmp(value, "none") ? KEEP_NONE
 						: KEEP_NOT_GIVEN;
-	return s->pack.keep
-		       ? 0
-		       : error_set(err, -EINVAL,
-				   "'%s' is none of all, most and none", value);
+	return s->pack.keep ? 0
+			    : error_set(err, -EINVAL,
+					"'%s' is not all, most or none", value);
 }
 
 static int set_mtime(struct settings *s, const char *value, struct error *err)
@@ -144,16 +144,18 @@ static int set_mtime(struct settings *s, const char *value, struct error *err)
 
 const struct option options_make[] = {
 	CALL("comp", 0, "CODEC[:LEVEL]", "auto",
-	     "zstd, lz4, gzip, xz, lzf, none; auto: what pays", pack_set_comp),
-	FLAG("force", 0, pack.force, "replace what is there"),
-	FLAG("json", 0, json, "a summary as JSON"), END};
+	     "compression: zstd, lz4, gzip, xz, lzf, none; auto: what is "
+	     "worthwhile",
+	     pack_set_comp),
+	FLAG("force", 0, pack.force, "replace an existing file"),
+	FLAG("json", 0, json, "print a summary as JSON"), END};
 
 const struct option options_effort[] = {
 	UINT("jobs", "N", "4, far away 16",
 	     "threads that read files and directories", pack.jobs, 1, 256),
 	UINT("threads", "N", "cores", "threads that compress", threads, 1,
 	     1024),
-	SIZE("memory", "SIZE", "25%", "memory for what is on its way",
+	SIZE("memory", "SIZE", "25%", "memory for data in transit",
 	     pack.memory),
 	END};
 
@@ -163,61 +165,61 @@ static const struct option options_pack[] = {
 	SIZE("block-size", "SIZE", "the format's",
 	     "bytes that are compressed together", pack.block_size),
 	CALL("exclude", 0, "PATTERN", NULL,
-	     "leave out what matches, as tar does; may be repeated",
+	     "leave out what matches, as with tar; may be repeated",
 	     set_exclude),
 	TEXT("files-from", 'T', "FILE", NULL,
-	     "only what FILE (-: standard input) names, one a line",
+	     "pack only what FILE (-: standard input) names, one per line",
 	     pack.files_from),
 	FLAG("null", '0', pack.null,
 	     "names in lists end with NUL, not with a newline"),
 	TEXT("order", 0, "FILE", "sorted",
-	     "what FILE names comes first, in this order", pack.order),
+	     "put what FILE names first, in its order", pack.order),
 	FLAG("one-file-system", 0, pack.one_file_system,
 	     "do not go into other file systems"),
 	CALL("owner", 0, "USER[:GROUP]", "as it is",
-	     "who everything belongs to: names or numbers", set_owner),
+	     "owner of everything: names or numbers", set_owner),
 	FLAG("numeric-owner", 0, pack.numeric_owner,
-	     "no names of users and groups in a tar"),
+	     "store no names of users and groups in a tar"),
 	CALL("mtime", 0, "TIME", "as it is",
-	     "when everything was changed: @SECONDS, YYYY-MM-DD[THH:MM:SS[Z]]",
+	     "modification time of everything: @SECONDS, "
+	     "YYYY-MM-DD[THH:MM:SS[Z]]",
 	     set_mtime),
 	FLAG("no-index", 0, pack.no_index,
 	     "do not write a tar's index beside it"),
 	FLAG("no-xattrs", 0, pack.no_xattrs, "leave out extended attributes"),
 	FLAG("verify", 0, pack.verify,
-	     "read the result again and compare it with the directory"),
+	     "read the result back and compare it with the directory"),
 	END};
 
 static const struct option options_shards[] = {
 	CALL("shards", 0, "N|size=SIZE|count=N", NULL,
-	     "N tars, or tars of at most SIZE, or of N samples; OUT has a "
-	     "%06d: "
-	     "WebDataset shards",
+	     "make WebDataset shards: N tars, or tars of at most SIZE, or of N "
+	     "samples; OUT has a %06d",
 	     set_shards),
-	SIZE("shard-size", "SIZE", NULL, "a new shard before it gets larger",
-	     pack.shard_size),
-	COUNT("shard-count", "N", "a new shard after N samples",
+	SIZE("shard-size", "SIZE", NULL,
+	     "begin a new shard before one gets larger", pack.shard_size),
+	COUNT("shard-count", "N", "begin a new shard after N samples",
 	      pack.shard_count),
 	CALL("shuffle", 0, "SEED", "sorted",
-	     "samples in an order that SEED makes", set_shuffle),
+	     "shuffle the samples, with this seed", set_shuffle),
 	END};
 
 static const struct option options_tensor[] = {
-	TEXT("shape", 0, "N,...", NULL, "of a sample in files without a header",
-	     pack.shape),
+	TEXT("shape", 0, "N,...", NULL,
+	     "shape of a sample in files without a header", pack.shape),
 	TEXT("dtype", 0, "TYPE", NULL,
-	     "of files without a header: float32, <u2, ...", pack.dtype),
+	     "data type of files without a header: float32, <u2, ...",
+	     pack.dtype),
 	TEXT("chunk", 0, "N,...|sample", "a sample",
 	     "shape of a chunk; sample: one sample", pack.chunk),
 	CALL("keep", 0, "all|most|none", "all",
-	     "other chunks: what comes along of the tensor's file (most: "
-	     "without what cannot be copied)",
+	     "with other chunks: which other objects of the tensor's file are "
+	     "copied (most: without those that cannot be)",
 	     set_keep),
 	TEXT("labels", 0, "dirs|FILE.csv", NULL,
 	     "a label for each sample: its directory's name, or from FILE",
 	     pack.labels),
-	TEXT("dataset", 0, "PATH", "data", "what the tensor is called",
-	     dataset),
+	TEXT("dataset", 0, "PATH", "data", "name of the tensor", dataset),
 	END};
 
 const struct option *const tables_pack[] = {

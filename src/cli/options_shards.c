@@ -40,8 +40,7 @@ int option_set_shard_size(struct settings *s, const char *value,
 	int r = parse_size(value, system_memory(), &cut->size, err);
 
 	if (r == 0 && !cut->size)
-		return error_set(err, -EINVAL,
-				 "shards of 0 bytes hold nothing");
+		return error_set(err, -EINVAL, "a shard cannot have 0 bytes");
 	return r < 0 ? r : settle_shards_cut(s, err);
 }
 

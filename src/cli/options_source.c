@@ -97,7 +97,8 @@ int option_set_zarr_root(struct settings *s, const char *value,
 
 	if (strlen(value) > FILES_NAME_MAX - 8 || tree_escape(value, usable))
 		return error_set(err, -EINVAL,
-				 "'%s' is no name for a directory", value);
+				 "'%s' cannot be the name of a directory",
+				 value);
 	s->zarr_root = value;
 	return 0;
 }

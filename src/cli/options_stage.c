@@ -22,8 +22,9 @@ static int refuse_endless(const char *list, struct error *err)
 			    !memcmp(list, endless[i][0], n))
 				return error_set(
 					err, -EINVAL,
-					"there is no end of what is in %s/: "
-					"say what of it, SOURCE:DATASET/%s",
+					"%s/ has no end, so it cannot be "
+					"staged as a whole: name an entry, as "
+					"in SOURCE:DATASET/%s",
 					endless[i][0], endless[i][1]);
 		list += n + (list[n] != 0);
 	}
@@ -74,20 +75,20 @@ static int set_older(struct settings *s, const char *value, struct error *err)
 
 static const struct option options_stage[] = {
 	{"name", 0, OPTION_TEXT, "NAME", "the source's, without suffix",
-	 "what the directory is called", AT(stage.name), 0, 0, NULL},
+	 "name of the directory", AT(stage.name), 0, 0, NULL},
 	{"files-from", 0, OPTION_TEXT, "FILE", NULL,
-	 "read from FILE (-: standard input) what to stage, one a line",
+	 "read from FILE (-: standard input) what to stage, one per line",
 	 AT(stage.files_from), 0, 0, NULL},
 	FLAG("null", '0', stage.null,
-	     "what --files-from reads ends with NUL, not with a newline"),
+	     "names that --files-from reads end with NUL, not with a newline"),
 	CALL("reserve", 0, "SIZE", "25%",
-	     "what is kept free of the file system; % is of its size",
+	     "space to leave free in the file system; % is of its size",
 	     option_set_reserve),
 	FLAG("verify", 0, stage.verify,
 	     "read the source a second time and compare"),
-	FLAG("force", 0, stage.force, "stage anew what is staged already"),
+	FLAG("force", 0, stage.force, "stage again what is already staged"),
 	CALL("cache-size", 0, "SIZE", "25%, at most 512M",
-	     "memory for decoded chunks meanwhile", option_set_cache),
+	     "memory for decoded chunks while staging", option_set_cache),
 	UINT("threads", "N", "cores", "threads that decode and write", threads,
 	     1, 1024),
 	END};
@@ -108,38 +109,38 @@ static const struct option options_stage_views[] = {
 	 "stage only this dataset or group of an HDF5 file, as the root",
 	 AT(dataset), 0, 0, NULL},
 	CALL("concat", 0, "AXIS", NULL,
-	     "the .npy or HDF5 files of a directory, side by side along an "
-	     "axis, are one tensor",
+	     "show the .npy or HDF5 files of a directory as one tensor, side "
+	     "by side along an axis",
 	     option_set_concat),
 	OPTION_RAW,
 	OPTION_EXT,
 	{"prefix", 0, OPTION_TEXT, "DIR[:DIR...]", NULL,
-	 "where else files that an HDF5 file refers to may be", AT(prefix), 0,
-	 0, NULL},
+	 "more directories with files that an HDF5 file refers to", AT(prefix),
+	 0, 0, NULL},
 	CALL("missing", 0, "WHAT", "error",
-	     "a missing part is an error, or gives fill values, or (skip) what "
-	     "it is part of is left out",
+	     "a missing part is an error, becomes fill values (fill), or "
+	     "leaves out what it is part of (skip)",
 	     set_stage_missing),
 	FLAG("union", 0, joined,
-	     "several archives are one tree; of equal names the last wins"),
+	     "show several archives as one tree; the last of equal names wins"),
 	END};
 
 static const struct option options_stage_place[] = {
 	{"to", 0, OPTION_TEXT, "DIR", "/dev/shm/tensorfs-UID",
-	 "where staged trees are", AT(stage.to), 0, 0, NULL},
+	 "directory of the staged trees", AT(stage.to), 0, 0, NULL},
 	END};
 
-static const struct option options_staged[] = {FLAG("json", 0, json, "JSON"),
-					       END};
+static const struct option options_staged[] = {
+	FLAG("json", 0, json, "print JSON"), END};
 
 static const struct option options_unstage[] = {
-	FLAG("all", 0, all, "everything that is staged there"),
+	FLAG("all", 0, all, "remove everything that is staged there"),
 	CALL("older-than", 0, "AGE", NULL,
-	     "only what was last asked for so long ago: 30m, 2h, 1d",
+	     "only what was last requested so long ago: 30m, 2h, 1d",
 	     set_older),
 	FLAG("chunks", 0, stage.chunks,
-	     "the chunks that mounts share (shm-cache)"),
-	FLAG("force", 0, stage.force, "also what is in use"), END};
+	     "remove the chunks that mounts share (shm-cache)"),
+	FLAG("force", 0, stage.force, "remove also what is in use"), END};
 
 const struct option *const tables_stage[] = {options_stage,
 					     options_stage_place,

@@ -60,16 +60,16 @@ static int set_wait(struct settings *s, const char *value, struct error *err)
 }
 
 const struct option options_stats[] = {
-	FLAG("json", 0, json, "JSON, as the daemon gives it"),
-	FLAG("prometheus", 0, prometheus, "Prometheus text format"),
-	CALL("watch", 0, "[SECONDS]", "1", "again and again, with rates",
+	FLAG("json", 0, json, "print the daemon's JSON"),
+	FLAG("prometheus", 0, prometheus, "print the Prometheus text format"),
+	CALL("watch", 0, "[SECONDS]", "1", "print repeatedly, with rates",
 	     set_watch),
-	{"count", 0, OPTION_COUNT, "N", "0, for ever",
+	{"count", 0, OPTION_COUNT, "N", "0, no limit",
 	 "with --watch: stop after N times", AT(count), 0, UINT32_MAX, NULL},
 	CALL("wait", 0, "NAME=N", NULL,
 	     "first wait until the number NAME, as --json spells it, is N or "
-	     "more; several times: until all are",
+	     "more; repeated: until all are",
 	     set_wait),
-	CALL("timeout", 0, "SECONDS", "for ever",
+	CALL("timeout", 0, "SECONDS", "no limit",
 	     "with --wait: fail when it takes longer", set_wait_seconds),
 	END};

@@ -65,13 +65,16 @@ expect 2 "unknown option '--frobnicate'" ls --frobnicate plain.txt
 expect 2 "did you mean '--cache-size'" mount --cache-sise=1G plain.txt empty
 expect 2 "unknown option '-x'" umount -x empty
 expect 2 "Try 'tensorfs ls --help'" ls
-expect 2 "everything is missing: SOURCE|NAME=SOURCE... MOUNTPOINT" mount
+expect 2 "all operands are missing: SOURCE|NAME=SOURCE... MOUNTPOINT" mount
 expect 2 "an operand is missing: SOURCE|NAME=SOURCE... MOUNTPOINT" mount plain.txt
 expect 2 "an operand is missing" plain.txt
-expect 2 "'b' is too much" stats a b
-expect 2 "'b' is too much" verify a b
+expect 2 "MOUNTPOINT is missing" stats
+expect 2 "SOURCE[:PATH] is missing" verify
+expect 2 "SOURCE[:PATH] or --files-from is missing" stage
+expect 2 "unexpected argument 'b'; expected MOUNTPOINT" stats a b
+expect 2 "unexpected argument 'b'; expected SOURCE[:PATH]" verify a b
 expect 2 "there is no command 'frobnicate'" help frobnicate
-expect 2 "a mount point is missing, or --all" umount
+expect 2 "MOUNTPOINT or --all is missing" umount
 expect 2 "--all takes no mount point" umount --all empty
 
 # Values
@@ -86,7 +89,7 @@ expect 2 "option '--views': " ls --views=pictures plain.txt
 expect 2 "option '--sample-axes': " ls --sample-axes=33 plain.txt
 expect 2 "is not auto, plain or none" verify --progress=much plain.txt
 expect 2 "is not a number of seconds" stats --watch=soon empty
-expect 2 "--count goes with --watch" stats --count=3 empty
+expect 2 "--count needs --watch" stats --count=3 empty
 expect 2 "--json or --prometheus, not both" stats --json --prometheus empty
 expect 2 "'read_requests' is not NAME=N" stats --wait=read_requests empty
 expect 2 "'=3' is not NAME=N" stats --wait =3 empty
@@ -101,10 +104,10 @@ for n in soon '' 0 -1 nan inf 86401; do
 	expect 2 "'$n' is not a number of seconds" \
 		stats --wait read_requests=1 --timeout="$n" empty
 done
-expect 2 "--timeout goes with --wait" stats --timeout=1 empty
+expect 2 "--timeout needs --wait" stats --timeout=1 empty
 expect 2 "is not a list of modules" mount --debug=everything plain.txt empty
 expect 2 "--map takes SOURCE:PATH OFFSET LENGTH" info --map plain.txt
-expect 2 "'b' is too much" info a b c
+expect 2 "unexpected argument 'b'; expected one SOURCE[:PATH]" info a b c
 
 # Mount options
 expect 2 "unknown option '-o frobnicate'" mount -o ro,frobnicate plain.txt empty
@@ -148,8 +151,8 @@ expect 4 'is not open' mount plain.txt /dev/fd/99
 expect 4 'is not /dev/fd/N' mount plain.txt /dev/fd/9x
 expect 1 'is not a mount point' umount empty
 expect 1 'No such file' umount no
-expect 1 'is not the top of a tensorfs mount' stats empty
-expect 1 'is not the top of a tensorfs mount' stats --wait read_requests=0 empty
+expect 1 'is not the root of a tensorfs mount' stats empty
+expect 1 'is not the root of a tensorfs mount' stats --wait read_requests=0 empty
 
 # Help
 prints 'Usage: tensorfs COMMAND' --help

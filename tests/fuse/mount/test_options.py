@@ -59,7 +59,7 @@ MISSPELT = [
     ("--shards=0", "a.h5", "not between 1 and"),
     ("--shards=-1", "a.h5", "not a whole number"),
     ("--shards=4.5", "a.h5", "not a whole number"),
-    ("--shards=size=0", "a.h5", "hold nothing"),
+    ("--shards=size=0", "a.h5", "a shard cannot have 0 bytes"),
     ("--shards=size=much", "a.h5", "not a size"),
     ("--shards=count=0", "a.h5", "not between 1 and"),
     ("--shards=4 --shard-size=1M", "a.h5", "does not go with"),
@@ -168,7 +168,7 @@ def not_for_mounts():
             ("shm-dir=/tmp", ["a.h5"], "--shm-dir goes with --shm-cache"),
             ("drop_last", ["a.h5"], "unknown option '-o drop_last'"),
             ("zarr_rot=x", ["a.h5"], "did you mean '-o zarr-root'"),
-            ("shards=size=0", ["a.h5"], "hold nothing")):
+            ("shards=size=0", ["a.h5"], "a shard cannot have 0 bytes")):
         say(["mount", "-o", options, *map(at, sources), m], word)
         check(not lib.mount_line(m), options + ": mounted")
     say(["run", "--to=/tmp", at("a.h5"), "--", "true"], "goes with --stage")
@@ -178,11 +178,11 @@ def not_for_mounts():
 
 @case
 def of_stage_and_pack():
-    say(["stage", "--null", at("a.h5")], "--null goes with --files-from")
+    say(["stage", "--null", at("a.h5")], "--null needs --files-from")
     for options, out, word in (
             ("--null", "o.tar", "--null goes with"),
             ("--shards=0", "o-%06d.tar", "not between 1 and"),
-            ("--shards=size=0", "o-%06d.tar", "hold nothing"),
+            ("--shards=size=0", "o-%06d.tar", "a shard cannot have 0 bytes"),
             ("--shards=2 --shards=size=1M", "o-%06d.tar", "does not go with")):
         say(["pack", *options.split(), at("files"), at(out)], word)
     check(not [x for x in os.listdir(work) if x.startswith("o")], "files")

@@ -88,8 +88,8 @@ def not_reached_in_time():
         p = exits(tensorfs("stats", "--wait", "lookup_requests=0",
                            "--wait", "read_requests=7", "--wait=errors=1",
                            "--timeout=0.2", m.path), 1, "too little")
-        says(p, "'read_requests' was 0 after 0.2 s, and 7 or more was wanted",
-             "'errors' was 0 after 0.2 s, and 1 or more was wanted")
+        says(p, "'read_requests' was 0 after 0.2 s, but 7 or more was wanted",
+             "'errors' was 0 after 0.2 s, but 1 or more was wanted")
         check("lookup_requests" not in p.stderr, "stderr: " + p.stderr)
         equal(p.stdout, "", "standard output")
 
@@ -122,7 +122,7 @@ def a_mount_that_goes_away():
                 exits(tensorfs("umount", "--lazy", m.path), 0, "umount")
                 out, err = p.communicate()
         equal((p.returncode, out), (1, ""), "stats --wait, " + how)
-        check("'read_requests' was 0 before that, and 7 or more was wanted" in err,
+        check("'read_requests' was 0 before that, but 7 or more was wanted" in err,
               "%s: %s" % (how, err))
 
 
