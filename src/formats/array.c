@@ -184,8 +184,8 @@ static int check_part(const struct array *a, uint32_t p,
 			return error_set(
 				err, -EIO,
 				"%s: it has %" PRIu64
-				" elements along axis %u, and should "
-				"have %" PRIu64,
+				" elements along axis %u, but should have "
+				"%" PRIu64,
 				handles_name(a->t.handles, a->t.parts[p].file),
 				x->shape[i], i, n);
 	}
@@ -332,7 +332,8 @@ static int array_set_parts(struct array *a, const struct array_spec *spec,
 	uint32_t n = max_u64(spec->nparts, 1);
 
 	if (n > TENSOR_PARTS_MAX)
-		return error_set(err, -ENOTSUP, "it is in too many files");
+		return error_set(err, -ENOTSUP,
+				 "it is in more files than are supported");
 	t->parts = calloc(n, sizeof *t->parts);
 	if (!t->parts)
 		return error_no_memory(err, "the parts of an array");

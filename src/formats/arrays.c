@@ -96,8 +96,9 @@ int arrays_read(const struct arrays *s, uint64_t pos, void *to, size_t n,
 {
 	if (pos > s->size || n > s->size - pos)
 		return error_set(err, -EBADMSG,
-				 "%s has %" PRIu64 " bytes, and ends before "
-				 "what it should have there: truncated?",
+				 "%s has %" PRIu64
+				 " bytes, and ends before data that its header "
+				 "promises: truncated?",
 				 s->path, s->size);
 	return handles_read(s->handles, s->file, pos, to, n, err);
 }

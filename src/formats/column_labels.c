@@ -20,10 +20,10 @@ static int column_why_no_labels(const struct array *a, struct error *err)
 
 	if (a->t.dtype.kind == DTYPE_TEXT && text && strstr(text, " or null"))
 		return error_set(err, -EINVAL,
-				 "values are missing in it (nulls), and each "
+				 "values are missing in it (nulls), but each "
 				 "sample needs a label");
 	return error_set(err, -EINVAL,
-			 "it is no list of whole numbers or strings");
+			 "it is not a list of whole numbers or strings");
 }
 
 /* Read the labels of column i.  Return 0; -EINVAL or -ENOTSUP if it cannot be labels. */

@@ -103,13 +103,12 @@ int concat_list(const char *path, struct dirent ***names, struct error *err)
 	if (n < 0)
 		return error_errno(err, -errno, "%s", path);
 	if (n == 0)
-		r = error_set(err, -ENOTSUP, "there is nothing in it");
+		r = error_set(err, -ENOTSUP, "the directory is empty");
 	for (int i = 0; i < n && r == n; i++)
 		if (is_directory(path, (*names)[i]))
 			r = error_set(err, SOURCE_USAGE,
-				      "%s is a directory: concat= takes the "
-				      "files of one directory, which has "
-				      "nothing else",
+				      "%s is a directory, but concat= takes a "
+				      "directory that contains only files",
 				      (*names)[i]->d_name);
 	if (r <= 0) {
 		concat_list_free(*names, n);
@@ -217,14 +216,14 @@ static int check_run(const char *path, struct dirent *const *names, int from,
 	step_of(names[gap - 1]->d_name, names[gap]->d_name, &s);
 	next_name(names[gap - 1]->d_name, &s, least, missing, sizeof missing);
 	if (first.from > 1) {
-		log_warn("%s: is %s missing?  %s is behind %s", path, missing,
+		log_warn("%s: is %s missing?  %s follows %s", path, missing,
 			 names[gap]->d_name, names[gap - 1]->d_name);
 		return 0;
 	}
 	return error_set(err, -EINVAL,
-			 "%s: %s is missing: behind %s is %s.  To leave it "
-			 "out, link the others in another directory, by names "
-			 "without a gap",
+			 "%s: %s is missing: after %s comes %s.  To leave it "
+			 "out, link the other files into another directory, "
+			 "under names without a gap",
 			 path, missing, names[gap - 1]->d_name,
 			 names[gap]->d_name);
 }

@@ -33,9 +33,10 @@ static int stage_copy(const struct backing *b, int fd, struct error *err)
 		if (r < 0)
 			return r;
 		if (pwrite(fd, buf, n, (off_t)at) != (ssize_t)n)
-			return error_set(err, -ENOMEM,
-					 "no memory for %llu bytes",
-					 (unsigned long long)b->size);
+			return error_set(
+				err, -ENOMEM,
+				"out of memory for a copy of %llu bytes",
+				(unsigned long long)b->size);
 	}
 	return 0;
 }
@@ -47,9 +48,9 @@ static int stage_refuse(const struct source_args *a, struct error *err)
 	format_size(a->inside->size, size, sizeof size);
 	format_size(a->archive->stage, most, sizeof most);
 	return error_set(err, -EFBIG,
-			 "%s of it are compressed and would have to be kept in "
-			 "memory, where a quarter of cache-size (%s in all) is "
-			 "for that: raise cache-size, or extract it",
+			 "it would have to be decompressed to memory (%s), "
+			 "where such copies may take a quarter of cache-size "
+			 "(%s in all): raise cache-size, or extract it",
 			 size, most);
 }
 
@@ -64,7 +65,7 @@ static uint32_t stage_anew(const struct source_args *a, const char *name,
 	    atomic_load(&staged) > a->archive->stage)
 		stage_refuse(a, err);
 	else if ((fd = memfd_create("tensorfs", MFD_CLOEXEC)) < 0)
-		error_errno(err, -errno, "cannot keep a copy of it");
+		error_errno(err, -errno, "cannot make a copy of it in memory");
 	else if (stage_copy(b, fd, err) == 0) {
 		file = handles_add_open(a->handles, steal_fd(&fd), name);
 		if (file == UINT32_MAX)

@@ -130,7 +130,7 @@ static int concat_read_header(struct reading *rd, uint32_t file,
 	if (r == 0 && (f->data > size || f->bytes > size - f->data))
 		r = error_set(err, -EBADMSG,
 			      "its header promises %" PRIu64
-			      " bytes of data, and it has %" PRIu64
+			      " bytes of data, but it has %" PRIu64
 			      " in all: truncated?",
 			      f->bytes, size);
 	return r;
@@ -150,9 +150,10 @@ static int other_type(const struct dtype *d, const struct dtype *first,
 		at++;
 	while (at && is[at] != '(')
 		at--;
-	return error_set(err, -EINVAL,
-			 "its type is %s%.100s, and that of the first %s%.100s",
-			 at ? "..." : "", is + at, at ? "..." : "", was + at);
+	return error_set(
+		err, -EINVAL,
+		"its type is %s%.100s, but that of the first file is %s%.100s",
+		at ? "..." : "", is + at, at ? "..." : "", was + at);
 }
 
 /* Return -EINVAL unless a part is like the first one but for its length along the
@@ -172,8 +173,8 @@ static int concat_compare_part(const struct reading *rd,
 	dtype_shape_text(f->shape, f->rank, a, sizeof a);
 	dtype_shape_text(rd->first.shape, rd->first.rank, b, sizeof b);
 	return error_set(err, -EINVAL,
-			 "its shape is %s, that of the first %s: along axes "
-			 "other than %u they have to be the same",
+			 "its shape is %s, but that of the first file is %s: "
+			 "they may differ along axis %u only",
 			 a, b, rd->axis);
 }
 
@@ -294,7 +295,8 @@ static int concat_publish_all(struct reading *rd, const struct source_args *a,
 		r = array_publish(a->tree, a->dir, "data", array, &dir, err);
 	if (r == 0 &&
 	    (uint64_t)rd->first.dtype.nfields * rd->n > FIELD_PARTS_MAX) {
-		log_warn("%s: no fields/: %u fields in %u files are too many",
+		log_warn("%s: fields/ is not shown: %u fields in %u files are "
+			 "too many",
 			 rd->path, rd->first.dtype.nfields, rd->n);
 		return 0;
 	}

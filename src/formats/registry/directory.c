@@ -158,7 +158,7 @@ static int directory_read_entry(struct reading *rd)
 	if (!rd->as_is && zarr_is_store(rd->path))
 		return 0; /* nest.c shows it as a store */
 	if (++rd->depth > DEPTH_MAX) {
-		members_note(rd->b, "deep directories", "%s: too deep",
+		members_note(rd->b, "deep directories", "%s: nested too deeply",
 			     rd->path);
 		rd->depth--;
 		return 0;

@@ -96,17 +96,17 @@ static int say_what_it_is(const char *path, const unsigned char *head, size_t n,
 	const struct stranger *is = stranger_of(head, n, path);
 
 	if (is)
-		return error_set(err, -ENOTSUP,
-				 "%s is %s: neither an HDF5 file nor an "
-				 "archive, nor anything else that is "
-				 "mounted%s%s",
-				 path, is->is, is->then ? "; " : "",
-				 is->then ? is->then : "");
+		return error_set(
+			err, -ENOTSUP,
+			"%s is %s: neither an HDF5 file nor an archive, nor "
+			"anything else that can be mounted%s%s",
+			path, is->is, is->then ? "; " : "",
+			is->then ? is->then : "");
 	return error_set(
 		err, -ENOTSUP,
 		"%s is neither an HDF5 file nor an archive (tar, also "
 		"compressed with %s; squashfs; zip), nor anything else that "
-		"is mounted (tensorfs --version lists the formats)",
+		"can be mounted (tensorfs --version lists the formats)",
 		path, stream_format_names());
 }
 
@@ -182,17 +182,17 @@ static int source_check_flags(unsigned flags, bool is_archive,
 	if (dataset && is_archive && !a->inside)
 		odd = "dataset= is for HDF5 files; for archives it is subdir=";
 	else if (dataset && is_directory)
-		odd = "dataset= is for HDF5 files, and this is a directory: "
+		odd = "dataset= is for HDF5 files, but this is a directory: "
 		      "name the file in it";
 	else if (dataset && !a->inside)
 		odd = "dataset= is for HDF5 files and Zarr stores";
 	else if (is_directory && of_archives && of_archives->offset)
-		odd = "offset= is for archives, and this is a directory";
+		odd = "offset= is for archives, but this is a directory";
 	else if (!is_archive && of_archives && of_archives->offset)
 		odd = "offset= is for archives";
 	else if (is_directory && of_archives && of_archives->subdir)
-		odd = "subdir= is for archives, and this is a directory: name "
-		      "the one in it";
+		odd = "subdir= is for archives, but this is a directory: name "
+		      "the archive in it";
 	else if (!is_archive && of_archives && of_archives->subdir)
 		odd = "subdir= is for archives; for HDF5 files it is dataset=";
 	else if (!is_archive && !is_directory && !(flags & SOURCE_HAS_LABELS) &&
@@ -237,7 +237,7 @@ static int open_raw(const struct source_args *a, struct source **out,
 
 	if (r == 0 && stat(a->path, &st) == 0 && S_ISDIR(st.st_mode))
 		r = error_set(err, SOURCE_USAGE,
-			      "%s is a directory, and raw= is for files",
+			      "%s is a directory, but raw= is for files",
 			      a->path);
 	return r < 0 ? r : raw_open(a, out, err);
 }
@@ -266,11 +266,11 @@ int source_open(const struct source_args *a, struct source **out,
 		return open_directory(a, out, err);
 	if (a->joined && a->raw)
 		return error_set(err, SOURCE_USAGE,
-				 "%s: concat= and raw= do not go together",
+				 "%s: concat= and raw= exclude each other",
 				 a->path);
 	if (a->joined)
 		return error_set(err, SOURCE_USAGE,
-				 "%s is no directory, and concat= is for "
+				 "%s is not a directory, but concat= is for "
 				 "directories of .npy or HDF5 files",
 				 a->path);
 	if (a->raw && !a->inside)
@@ -316,8 +316,8 @@ static int load_archive(const struct source_args *a, struct source **out,
 		return say_what_it_is(a->path, head, n, err);
 	if (!ops->archive)
 		return error_set(err, SOURCE_USAGE,
-				 "%s is no archive: only archives can be one "
-				 "tree (union)",
+				 "%s is not an archive: only archives can be "
+				 "one tree (union)",
 				 a->path);
 	r = source_check_options(ops, a, err);
 	if (r == 0 && a->dataset)
@@ -338,7 +338,8 @@ int source_open_union(const struct source_args *a, char *const *paths, size_t n,
 	int r = 0;
 
 	if (n > UINT16_MAX)
-		return error_set(err, -E2BIG, "more than %u archives",
+		return error_set(err, -E2BIG,
+				 "union= takes at most %u archives",
 				 UINT16_MAX);
 	for (; open < n; open++) {
 		one.path = paths[open];

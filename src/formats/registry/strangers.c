@@ -107,17 +107,17 @@ static const struct magic magics[] = {
 	{MAGIC(0, "GGUF"), {"a GGUF model", "use its safetensors"}},
 	/* files that were named by mistake */
 	{MAGIC(0, "tfsidx\r\n"),
-	 {"an index file of tensorfs", "name the archive that it is of"}},
+	 {"an index file of tensorfs", "name its archive instead"}},
 	{MAGIC(0, "\x7f"
 		  "ELF"),
 	 {"a program", NULL}},
 	{MAGIC(0, "#!"), {"a script", NULL}},
 	{MAGIC(0, "<!DOCTYPE"),
 	 {"a web page",
-	  "what was downloaded is not the data; look what it says"}},
+	  "the download got this page instead of the data; read what it says"}},
 	{MAGIC(0, "<html"),
 	 {"a web page",
-	  "what was downloaded is not the data; look what it says"}},
+	  "the download got this page instead of the data; read what it says"}},
 	{MAGIC(0, "version https://git-lfs"),
 	 {"a Git LFS pointer",
 	  "fetch the file that it stands for: git lfs pull"}},
@@ -136,16 +136,13 @@ static const struct {
 	 {"a TFRecord file", "write its records to files, and pack these"}},
 	{".bin",
 	 {"bytes without a header",
-	  "say what they are with --raw, if they are an "
-	  "array"}},
+	  "if they are an array, describe it with --raw"}},
 	{".raw",
 	 {"bytes without a header",
-	  "say what they are with --raw, if they are an "
-	  "array"}},
+	  "if they are an array, describe it with --raw"}},
 	{".dat",
 	 {"bytes without a header",
-	  "say what they are with --raw, if they are an "
-	  "array"}},
+	  "if they are an array, describe it with --raw"}},
 };
 
 /* Suffixes of files that can be mounted if their bytes are valid. */
@@ -214,7 +211,7 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 				   const char *path)
 {
 	static const struct stranger pickle = {
-		"a Python pickle, which is left alone",
+		"a Python pickle, which tensorfs does not read",
 		"only the program that wrote it can read it"};
 	static const struct stranger lzma = {
 		"an LZMA file of the old format (.lzma)",
@@ -227,10 +224,9 @@ const struct stranger *stranger_of(const unsigned char *head, size_t n,
 	static const struct stranger words = {"a text", DIRECTORY_OF_FILES};
 	static const struct stranger misnamed = {
 		"not what its name says",
-		"is its beginning damaged, or was it not copied as a whole?  "
-		"If "
-		"something else is in front of an archive, offset=N says how "
-		"many bytes"};
+		"is its beginning damaged, or was it copied incompletely?  If "
+		"an archive begins later in the file, give offset=N, the "
+		"number of bytes before it"};
 
 	if (n == 0)
 		return &empty;

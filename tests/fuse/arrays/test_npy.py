@@ -518,9 +518,9 @@ def parts_that_do_not_fit():
     exits(tensorfs("info", "--concat=1", path), 0, "hidden")
     path = os.path.join(work, "nothing")
     os.mkdir(path)
-    refused("there is nothing in it", "--concat=0")
+    refused("the directory is empty", "--concat=0")
     path = save("one.npy", random("<f4", (3,)))
-    refused("is no directory", "--concat=0", code=2)
+    refused("is not a directory", "--concat=0", code=2)
 
 
 @case
