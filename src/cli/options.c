@@ -28,7 +28,7 @@ static bool takes_mount_options(const struct command *c)
 	return c->run == cmd_mount || c->run == cmd_run;
 }
 
-static char fold(char c)
+static char fold_dash(char c)
 {
 	return c == '_' ? '-' : c;
 }
@@ -39,7 +39,7 @@ static bool name_is(const char *given, size_t n, const char *name)
 	size_t i;
 
 	for (i = 0; i < n && name[i]; i++)
-		if (fold(given[i]) != fold(name[i]))
+		if (fold_dash(given[i]) != fold_dash(name[i]))
 			return false;
 	return i == n && !name[i];
 }
@@ -101,7 +101,7 @@ static unsigned name_distance(const char *a, size_t n, const char *b)
 		for (size_t j = 1; j <= m; j++) {
 			unsigned best = diagonal;
 
-			if (fold(a[i - 1]) != fold(b[j - 1])) {
+			if (fold_dash(a[i - 1]) != fold_dash(b[j - 1])) {
 				best = row[j] < best ? row[j] : best;
 				best = row[j - 1] < best ? row[j - 1] : best;
 				best++;

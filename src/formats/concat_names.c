@@ -26,7 +26,7 @@ static bool is_digit(char c)
 
 /* ---- order --------------------------------------------------------------- */
 
-static size_t digits(const char *s)
+static size_t digit_count(const char *s)
 {
 	size_t n = 0;
 
@@ -45,8 +45,8 @@ static int compare_numbers(const char **a, const char **b)
 		++*a;
 	while (**b == '0' && is_digit((*b)[1]))
 		++*b;
-	n = digits(*a);
-	m = digits(*b);
+	n = digit_count(*a);
+	m = digit_count(*b);
 	r = n != m ? (n < m ? -1 : 1) : memcmp(*a, *b, n);
 	*a += n;
 	*b += m;
@@ -55,7 +55,7 @@ static int compare_numbers(const char **a, const char **b)
 
 /* Compare two names, numbers in them by value.  0 if they differ at most in leading zeros
  * of numbers. */
-static int natural(const char *a, const char *b)
+static int compare_natural(const char *a, const char *b)
 {
 	while (*a && *b) {
 		int r = (unsigned char)*a - (unsigned char)*b;
@@ -74,7 +74,7 @@ static int natural(const char *a, const char *b)
 
 static int compare_entries(const struct dirent **a, const struct dirent **b)
 {
-	int r = natural((*a)->d_name, (*b)->d_name);
+	int r = compare_natural((*a)->d_name, (*b)->d_name);
 
 	return r ? r : strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -135,7 +135,7 @@ struct step {
 
 static bool read_name_number(const char *s, size_t *n, uint64_t *out)
 {
-	*n = digits(s);
+	*n = digit_count(s);
 	*out = 0;
 	for (size_t i = 0; i < *n; i++)
 		if (mul_overflows(*out, 10, out) ||
@@ -182,7 +182,7 @@ static int run_end(struct dirent *const *names, int from, int n)
 static void next_name(const char *name, const struct step *s, uint64_t by,
 		      char *out, size_t room)
 {
-	int n = (int)digits(name + s->at);
+	int n = (int)digit_count(name + s->at);
 
 	snprintf(out, room, "%.*s%0*" PRIu64 "%s", (int)s->at, name, n,
 		 s->from + by, name + s->at + n);
@@ -234,7 +234,8 @@ int concat_check(const char *path, struct dirent *const *names, int n,
 	int r = 0;
 
 	for (int i = 1; i < n; i++)
-		if (natural(names[i - 1]->d_name, names[i]->d_name) == 0)
+		if (compare_natural(names[i - 1]->d_name, names[i]->d_name) ==
+		    0)
 			return error_set(err, -EINVAL,
 					 "%s: %s and %s have the same number: "
 					 "which is first?",
