@@ -245,7 +245,7 @@ int cmd_pack(const struct command *c, struct settings *s, int argc, char **argv)
 	p.ops = sink_find(s->pack.format, p.out);
 	if (!p.ops)
 		return cli_usage(c,
-				 "'%s' has no known format; --format is tar, "
+				 "'%s' names no known format; --format is tar, "
 				 "tar.gz, tar.zst, squashfs or h5",
 				 s->pack.format ? s->pack.format : p.out);
 	if (!p.ops->tensors && tensor_option(s))

@@ -144,8 +144,7 @@ static int set_mtime(struct settings *s, const char *value, struct error *err)
 
 const struct option options_make[] = {
 	CALL("comp", 0, "CODEC[:LEVEL]", "auto",
-	     "compression: zstd, lz4, gzip, xz, lzf, none; auto: what is "
-	     "worthwhile",
+	     "compression: zstd, lz4, gzip, xz, lzf, none; auto: by the format",
 	     pack_set_comp),
 	FLAG("force", 0, pack.force, "replace an existing file"),
 	FLAG("json", 0, json, "print a summary as JSON"), END};
