@@ -107,9 +107,8 @@ struct source_args {
 	const struct archive_options *archive;
 	struct tree_builder *tree; /* where to publish ... */
 	uint32_t dir;              /* ... under which directory */
-	struct view_options
-		views;       /* sample axes, byte order, missing parts, ... */
-	const char *prefix;  /* directories separated by ':', or NULL */
+	struct view_options views; /* sample axes, byte order, ... */
+	const char *prefix;        /* directories separated by ':', or NULL */
 	const char *dataset; /* what to show as the root; NULL: everything */
 	/* The arrays of a directory are one, side by side along axis `concat` (-1: the
 	 * last axis, and so on). */

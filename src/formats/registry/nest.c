@@ -332,8 +332,7 @@ static int find_store(const struct members *m, uint64_t i, const char *dir,
 		return error_no_memory(err, "the path of a Zarr store");
 	}
 	if (zarr_is_store(path))
-		c->path = realpath(path,
-				   NULL); /* NULL if it was deleted meanwhile */
+		c->path = realpath(path, NULL); /* NULL if deleted */
 	return 0;
 }
 
