@@ -49,7 +49,7 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 		const struct node *top, const char *prefix, unsigned depth);
 /* Check what else is in and below directory `dir`: links that lead nowhere, attributes
  * that cannot be read. */
-void verify_beside(struct verify *v, const struct tree *t,
+void verify_directory(struct verify *v, const struct tree *t,
 		   const struct node *dir, unsigned depth);
 /* Fill in v->check. */
 void verify_source_init(struct verify *v);

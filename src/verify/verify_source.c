@@ -184,7 +184,7 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 		v->check.prefix = prefix;
 		r = source->ops->verify(source, top->node, &v->check, &err);
 	} else if (r == 0 && source && !source->ops->about) {
-		verify_beside(v, tree, top, 0);
+		verify_directory(v, tree, top, 0);
 	}
 	pool_drain(v->pool);
 	v->prefix = "";
