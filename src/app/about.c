@@ -25,7 +25,7 @@ static bool is_size(const char *key)
 	       (n > 6 && !strcmp(key + n - 6, "_bytes"));
 }
 
-static void print_label(const char *key, unsigned depth, FILE *out)
+static void print_about_label(const char *key, unsigned depth, FILE *out)
 {
 	unsigned used = 2 + 2 * depth;
 
@@ -66,7 +66,7 @@ static void print_number(const char *key, const json_t *v, FILE *out)
 	}
 }
 
-static bool is_empty(const char *key, const json_t *v)
+static bool is_value_empty(const char *key, const json_t *v)
 {
 	if (json_is_integer(v))
 		return !json_integer_value(v) && strcmp(key, "files") &&
@@ -105,16 +105,16 @@ static void print_object(const json_t *o, unsigned depth, FILE *out)
 
 	json_object_foreach((json_t *)(uintptr_t)o, key, v)
 	{
-		if (is_empty(key, v))
+		if (is_value_empty(key, v))
 			continue;
 		if (json_is_object(v)) {
 			print_object(v, depth, out);
 			continue;
 		}
 		if (!json_is_array(v))
-			print_label(key, depth, out);
+			print_about_label(key, depth, out);
 		for (size_t i = 0; i < json_array_size(v); i++) {
-			print_label(key, depth, out);
+			print_about_label(key, depth, out);
 			print_row(json_array_get(v, i), out);
 			putc('\n', out);
 		}

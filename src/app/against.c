@@ -45,7 +45,8 @@ int against_check_reader(const char *reader, struct error *err)
 			 reader);
 }
 
-static int check_options(const struct command *c, const struct settings *s)
+static int check_against_options(const struct command *c,
+				 const struct settings *s)
 {
 	for (size_t i = 0; i < s->n_given; i++)
 		if (!is_listed(allowed, s->given[i]))
@@ -100,8 +101,8 @@ static const char *find_python(void)
 						     : "python3";
 }
 
-static int start(const struct command *c, const struct settings *s,
-		 const char *source, const char *helper, const char *self)
+static int run_helper(const struct command *c, const struct settings *s,
+		      const char *source, const char *helper, const char *self)
 {
 	cleanup_free char *program = NULL, *reader = NULL, *prefix = NULL;
 	const char *python = find_python(), *argv[16];
@@ -111,7 +112,7 @@ static int start(const struct command *c, const struct settings *s,
 	    asprintf(&reader, "--verify=%s", s->against) < 0 ||
 	    asprintf(&prefix, "--option=--prefix=%s",
 		     s->prefix ? s->prefix : "") < 0) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the arguments of the comparison");
 		return CLI_MEMORY;
 	}
 	argv[n++] = python;
@@ -142,7 +143,7 @@ static int check_source(const struct command *c, const char *source)
 	int r = CLI_DONE;
 
 	if (!operand_split(source, &o)) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the name of the source");
 		return CLI_MEMORY;
 	}
 	if (access(o.source, F_OK) < 0) {
@@ -163,7 +164,7 @@ int against_exec(const struct command *c, const struct settings *s,
 {
 	cleanup_free char *self = own_path();
 	cleanup_free char *helper = self ? find_helper(self) : NULL;
-	int r = check_options(c, s);
+	int r = check_against_options(c, s);
 
 	if (r == CLI_DONE)
 		r = check_source(c, source);
@@ -176,5 +177,5 @@ int against_exec(const struct command *c, const struct settings *s,
 			HELPER, PKGLIBEXECDIR);
 		return CLI_INCOMPLETE;
 	}
-	return start(c, s, source, helper, self);
+	return run_helper(c, s, source, helper, self);
 }

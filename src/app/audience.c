@@ -94,7 +94,9 @@ int audience_limit(struct handles *h, char *const *paths, size_t n,
 	for (size_t i = 0;
 	     ok && i < sizeof prefix_variables / sizeof *prefix_variables; i++)
 		ok = add_prefixes(h, getenv(prefix_variables[i]), paths, n);
-	return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return ok ? 0
+		  : error_no_memory(
+			    err, "the directories that other users may read");
 }
 
 /* Return whether every user may read the source.  Without allow_other only its own mode

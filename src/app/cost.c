@@ -23,8 +23,8 @@ struct cost_check {
 	unsigned said, looked;
 };
 
-static void say(const struct cost_check *c, const struct tensor *t,
-		const struct sample_cost *cost)
+static void say_cost(const struct cost_check *c, const struct tensor *t,
+		     const struct sample_cost *cost)
 {
 	char needs[32], has[32];
 
@@ -39,7 +39,7 @@ static void say(const struct cost_check *c, const struct tensor *t,
 }
 
 /* Its structure is said, and its fields come right after it. */
-static bool is_said(const struct cost_check *c, const struct tensor *t)
+static bool is_field_of_last(const struct cost_check *c, const struct tensor *t)
 {
 	static const char fields[] = "/fields/";
 	size_t n = c->last ? strlen(c->last->name) : 0;
@@ -48,12 +48,13 @@ static bool is_said(const struct cost_check *c, const struct tensor *t)
 	       !strncmp(t->name + n, fields, strlen(fields));
 }
 
-static int check(void *ctx, struct tensor *t)
+static int warn_if_costly(void *ctx, struct tensor *t)
 {
 	struct cost_check *c = ctx;
 	struct sample_cost cost;
 
-	if (t->why_not || !dtype_is_binary(&t->dtype) || is_said(c, t) ||
+	if (t->why_not || !dtype_is_binary(&t->dtype) ||
+	    is_field_of_last(c, t) ||
 	    (tensor_is_distributed(t) && c->looked++ >= VIRTUAL_MAX))
 		return 0;
 	if (tensor_sample_cost(t, view_sample_axes(&c->s->views, t), &cost,
@@ -62,7 +63,7 @@ static int check(void *ctx, struct tensor *t)
 		return 0;
 	c->last = t;
 	if (c->said++ < SAID_MAX)
-		say(c, t, &cost);
+		say_cost(c, t, &cost);
 	return 0;
 }
 
@@ -73,7 +74,7 @@ void cost_warn(struct session *session, const struct settings *s)
 
 	if (tree_node(session->tree, TREE_ROOT, &root) < 0)
 		return;
-	report_walk_fields(session->tree, &root, check, &c);
+	report_walk_fields(session->tree, &root, warn_if_costly, &c);
 	if (c.said > SAID_MAX)
 		log_warn("%u more datasets have samples that decode more than "
 			 "the cache holds",

@@ -36,7 +36,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-static void to_null(int first, int last)
+static void redirect_to_null(int first, int last)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -52,7 +52,7 @@ static int become_daemon(void)
 {
 	if (setsid() < 0 || chdir("/") < 0)
 		return -errno;
-	to_null(STDIN_FILENO, STDOUT_FILENO);
+	redirect_to_null(STDIN_FILENO, STDOUT_FILENO);
 	log_to_syslog("tensorfs");
 	return 0;
 }
@@ -94,7 +94,7 @@ bool daemon_would_die(void)
 	return getenv("SLURM_JOB_ID") && task && atol(task) == (long)getpid();
 }
 
-static void report(struct daemon *d, const char *data, size_t n)
+static void report_to_parent(struct daemon *d, const char *data, size_t n)
 {
 	while (n > 0) {
 		ssize_t w = write(d->fd, data, n);
@@ -115,8 +115,8 @@ void daemon_ready(struct daemon *d)
 	if (d->fd < 0)
 		return;
 	if (!d->keep_stderr)
-		to_null(STDERR_FILENO, STDERR_FILENO);
-	report(d, "", 1);
+		redirect_to_null(STDERR_FILENO, STDERR_FILENO);
+	report_to_parent(d, "", 1);
 }
 
 void daemon_fail(struct daemon *d, int status, const char *sentence)
@@ -128,7 +128,7 @@ void daemon_fail(struct daemon *d, int status, const char *sentence)
 		return;
 	text[0] = (char)status;
 	memcpy(text + 1, sentence, n);
-	report(d, text, n + 1);
+	report_to_parent(d, text, n + 1);
 }
 
 int daemon_wait(struct daemon *d, int status_of_death, struct error *err)

@@ -36,7 +36,8 @@ int inside_enter(const struct tree *t, struct node *n, struct error *err)
 	return r < 0 ? r : tree_node(t, n->ino, n);
 }
 
-static bool is_below(const struct tree *t, const struct node *top, uint64_t ino)
+static bool is_below_node(const struct tree *t, const struct node *top,
+			  uint64_t ino)
 {
 	uint64_t up;
 
@@ -58,7 +59,7 @@ struct graft *inside_next(const struct tree *t, const struct node *top,
 
 	while ((g = tree_graft(t, (*i)++)))
 		if (tree_node(t, g->parent, &dir) == 0 &&
-		    dir.tree == top->tree && is_below(t, top, dir.ino) &&
+		    dir.tree == top->tree && is_below_node(t, top, dir.ino) &&
 		    tree_lookup(t, dir.ino, g->name, out) == 0)
 			return g;
 	return NULL;

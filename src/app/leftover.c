@@ -25,7 +25,7 @@
 #define LOOK_MS 10
 
 /* Remove what nobody holds; is a transient tree of this name left? */
-static bool is_held(const char *to, const char *name)
+static bool tidy_and_find(const char *to, const char *name)
 {
 	struct staging_list list;
 	struct staging place;
@@ -45,7 +45,7 @@ static bool is_held(const char *to, const char *name)
 	return held;
 }
 
-static bool is_below(const char *path, const char *dir)
+static bool is_path_below(const char *path, const char *dir)
 {
 	size_t n = strcmp(dir, "/") ? strlen(dir) : 0;
 
@@ -53,12 +53,12 @@ static bool is_below(const char *path, const char *dir)
 }
 
 /* By the names alone: nobody is asked. */
-static bool may_look(const struct mount_list *all, const char *path)
+static bool is_local_path(const struct mount_list *all, const char *path)
 {
 	const struct mount_entry *on = NULL;
 
 	for (size_t i = 0; i < all->n; i++)
-		if (is_below(path, all->at[i].point) &&
+		if (is_path_below(path, all->at[i].point) &&
 		    (!on || strlen(all->at[i].point) >= strlen(on->point)))
 			on = &all->at[i];
 	return on && strncmp(on->type, "fuse", 4) &&
@@ -82,7 +82,7 @@ void leftover_of_mount(const struct mount_list *all,
 	struct staging home;
 
 	if (!slash || slash == dir || dir[0] != '/' ||
-	    mount_user(m) != (long)geteuid() || !may_look(all, dir))
+	    mount_user(m) != (long)geteuid() || !is_local_path(all, dir))
 		return;
 	*slash = '\0';
 	if (staging_open(&home, NULL, false, NULL) == 0) {
@@ -90,6 +90,6 @@ void leftover_of_mount(const struct mount_list *all,
 			to = NULL;
 		staging_close(&home);
 	}
-	while (is_held(to, slash + 1) && clock_ms() < end)
+	while (tidy_and_find(to, slash + 1) && clock_ms() < end)
 		nanosleep(&moment, NULL);
 }

@@ -20,7 +20,7 @@
 #define BUSY_PAUSE_NS (5 * 1000 * 1000)
 
 /* "\040" and friends, in place. */
-static void unescape(char *s)
+static void unescape_mount_field(char *s)
 {
 	char *to = s;
 
@@ -54,7 +54,7 @@ void mounts_free(struct mount_list *l)
 
 /* "36 35 98:0 /root /point opts shared:1 - type source options"; -EINVAL: a
  * line that is not like this (skipped). */
-static int parse_line(char *line, struct mount_entry *out)
+static int parse_mount_line(char *line, struct mount_entry *out)
 {
 	char *field[5], *rest, *save = NULL;
 	char *word = strtok_r(line, " \n", &save);
@@ -78,9 +78,9 @@ static int parse_line(char *line, struct mount_entry *out)
 		entry_free(out);
 		return word ? -ENOMEM : -EINVAL;
 	}
-	unescape(out->point);
-	unescape(out->source);
-	unescape(out->type);
+	unescape_mount_field(out->point);
+	unescape_mount_field(out->source);
+	unescape_mount_field(out->type);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ int mounts_read(struct mount_list *out, const char *file, struct error *err)
 		return error_errno(err, -errno, "%s", path);
 	while (getline(&line, &room, f) >= 0) {
 		struct mount_entry m = {-1, NULL, NULL, NULL, NULL};
-		int r = parse_line(line, &m);
+		int r = parse_mount_line(line, &m);
 
 		if (r == -EINVAL)
 			continue;
@@ -104,7 +104,7 @@ int mounts_read(struct mount_list *out, const char *file, struct error *err)
 			if (r == 0)
 				entry_free(&m);
 			mounts_free(out);
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the table of mounts");
 		}
 	}
 	return 0;
@@ -269,7 +269,7 @@ static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static int busy(const char *point, struct error *err)
+static int fail_busy(const char *point, struct error *err)
 {
 	return error_set(err, -EBUSY,
 			 "'%s' is in use ('fuser -vm %s' tells by whom); leave "
@@ -285,7 +285,7 @@ static int detach_once(const char *point, bool lazy, struct error *err)
 	if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 		return 0;
 	if (errno == EBUSY)
-		return busy(point, err);
+		return fail_busy(point, err);
 	if (errno != EPERM)
 		return error_errno(err, -errno, "cannot unmount '%s'", point);
 	r = run_fusermount(point, lazy, said, sizeof said);
@@ -299,7 +299,7 @@ static int detach_once(const char *point, bool lazy, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "cannot run fusermount3");
 	if (strstr(said, "busy"))
-		return busy(point, err);
+		return fail_busy(point, err);
 	return error_set(err, -EPERM, "cannot unmount '%s': %s", point, said);
 }
 

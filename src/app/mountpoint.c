@@ -72,8 +72,8 @@ static int refuse_foreign(const char *path, struct error *err)
 
 /* The directory's type and source if it is mounted on; `dead` tells whether
  * its daemon has gone. */
-static int look(const char *path, struct stat *st, bool *dead,
-		struct error *err)
+static int look_at_mountpoint(const char *path, struct stat *st, bool *dead,
+			      struct error *err)
 {
 	struct statvfs fs;
 
@@ -100,9 +100,9 @@ static int look(const char *path, struct stat *st, bool *dead,
 	return 0;
 }
 
-static int repair(const struct command *c, const char *path,
-		  const struct mount_list *all, const struct mount_entry *m,
-		  struct error *err)
+static int remove_dead_mount(const struct command *c, const char *path,
+			     const struct mount_list *all,
+			     const struct mount_entry *m, struct error *err)
 {
 	if (!m || !mount_is_ours(m))
 		return error_set(err, -ENOTCONN,
@@ -192,7 +192,9 @@ int mountpoint_check(const struct command *c, const char *path,
 		if (r < 0)
 			return r;
 		*out = strdup(path);
-		return *out ? 0 : error_set(err, -ENOMEM, "out of memory");
+		return *out ? 0
+			    : error_no_memory(err,
+					      "the path of the mount point");
 	}
 	/* Dead mounts can lie on top of each other. */
 	for (int i = 0; i < 16; i++) {
@@ -200,7 +202,7 @@ int mountpoint_check(const struct command *c, const char *path,
 		const struct mount_entry *m;
 		bool dead;
 
-		r = look(path, &st, &dead, err);
+		r = look_at_mountpoint(path, &st, &dead, err);
 		if (r < 0)
 			return r;
 		free(real);
@@ -213,7 +215,7 @@ int mountpoint_check(const struct command *c, const char *path,
 			return r;
 		m = mounts_find(&mounts, real);
 		if (dead)
-			r = repair(c, real, &mounts, m, err);
+			r = remove_dead_mount(c, real, &mounts, m, err);
 		else if (m && mount_is_ours(m))
 			r = error_set(err, -EBUSY,
 				      "'%s' is already a tensorfs mount of "

@@ -89,7 +89,7 @@ static const struct network_type network_types[] = {
 	{"eosxd", "EOS", 0},
 };
 
-static const char *by_name(const char *name, size_t len)
+static const char *network_fs_of_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < sizeof network_types / sizeof *network_types;
 	     i++)
@@ -106,8 +106,8 @@ const char *network_fs_of_type(const char *type, const char *source)
 	if (!strncmp(type, "fuse.", 5))
 		type += 5;
 	if (strcmp(type, "fuse"))
-		return by_name(type, strlen(type));
-	return by_name(source, strcspn(source, ":#"));
+		return network_fs_of_name(type, strlen(type));
+	return network_fs_of_name(source, strcspn(source, ":#"));
 }
 
 const char *network_fs_of_magic(uint32_t magic)

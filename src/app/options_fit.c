@@ -33,7 +33,7 @@ int options_check(const struct command *c, const struct settings *s)
 /* The sources that an option is for. */
 enum { OF_ARCHIVES = 1, OF_DIRECTORIES = 2, OF_FILES = 4, OF_OTHERS = 8 };
 
-static unsigned kind_of(const struct source_ops *ops)
+static unsigned kind_of_source(const struct source_ops *ops)
 {
 	return ops->archive || ops->flags & SOURCE_IN_ARCHIVE ? OF_ARCHIVES
 	       : ops->flags & SOURCE_DIRECTORY                ? OF_DIRECTORIES
@@ -64,7 +64,7 @@ int options_fit(const struct settings *s, struct source *const *sources,
 	if (s->shared) /* another one may have a use for it */
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		kinds |= kind_of(sources[i]->ops);
+		kinds |= kind_of_source(sources[i]->ops);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows && !s->as_is; i++)
 		if (rows[i].given && !(kinds & rows[i].kinds))
 			return error_set(

@@ -48,8 +48,8 @@ static bool find_samples(struct names *x)
 }
 
 /* "a/b" from a directory on. */
-static bool walk(const struct tree *t, uint64_t dir, const char *path,
-		 struct node *out)
+static bool walk_path(const struct tree *t, uint64_t dir, const char *path,
+		      struct node *out)
 {
 	char name[FILES_NAME_MAX + 1];
 
@@ -70,8 +70,8 @@ static bool walk(const struct tree *t, uint64_t dir, const char *path,
 }
 
 /* The ending of the files of a directory, or of those below it. */
-static bool ending(const struct tree *t, uint64_t dir,
-		   char out[FILES_NAME_MAX + 1])
+static bool sample_ending(const struct tree *t, uint64_t dir,
+			  char out[FILES_NAME_MAX + 1])
 {
 	char name[FILES_NAME_MAX + 1];
 	struct node n;
@@ -94,22 +94,23 @@ static bool in_samples(const struct names *x, uint64_t dir, const char *line,
 	char end[FILES_NAME_MAX + 1];
 	cleanup_free char *longer = NULL;
 
-	if (walk(x->tree, dir, line, out))
+	if (walk_path(x->tree, dir, line, out))
 		return true;
-	if (line[strspn(line, "0123456789/")] || !ending(x->tree, dir, end) ||
+	if (line[strspn(line, "0123456789/")] ||
+	    !sample_ending(x->tree, dir, end) ||
 	    asprintf(&longer, "%s%s", line, end) < 0)
 		return false;
-	return walk(x->tree, dir, longer, out);
+	return walk_path(x->tree, dir, longer, out);
 }
 
-static bool find(struct names *x, const char *line, struct node *out)
+static bool find_named_file(struct names *x, const char *line, struct node *out)
 {
 	while (*line == '/' || (line[0] == '.' && line[1] == '/'))
 		line += *line == '/' ? 1 : 2;
 	if (x->samples.n && in_samples(x, x->samples.at[x->last], line, out) &&
 	    S_ISREG(out->type))
 		return true;
-	if (walk(x->tree, TREE_ROOT, line, out) && S_ISREG(out->type))
+	if (walk_path(x->tree, TREE_ROOT, line, out) && S_ISREG(out->type))
 		return true;
 	for (size_t i = 0; i < x->samples.n; i++)
 		if (in_samples(x, x->samples.at[i], line, out) &&
@@ -126,7 +127,7 @@ static int add_name(void *ctx, uint64_t number, const char *line,
 	struct names *x = ctx;
 	struct node node;
 
-	if (!find(x, line, &node))
+	if (!find_named_file(x, line, &node))
 		return error_set(err, -EINVAL,
 				 "line %" PRIu64
 				 ": there is no file '%.200s' in the mount",
@@ -138,7 +139,7 @@ static int add_name(void *ctx, uint64_t number, const char *line,
 				 ORDER_KEPT_MAX);
 	return vec_push(&x->ino, node.ino)
 		       ? 0
-		       : error_set(err, -ENOMEM, "out of memory");
+		       : error_no_memory(err, "the names of the list");
 }
 
 static int read_names(struct names *x, int fd, struct error *err)
@@ -184,7 +185,7 @@ static int open_names(const char *path, struct error *err)
 	return fd < 0 ? error_set(err, -errno, "%s", strerror(errno)) : fd;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -200,9 +201,9 @@ static int number_lines(const struct names *x, struct follow_order *out,
 	out->ino = malloc(n * sizeof *out->ino);
 	out->list = malloc(n * sizeof *out->list);
 	if (!out->ino || !out->list)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the order of reading");
 	memcpy(out->ino, x->ino.at, n * sizeof *out->ino);
-	qsort(out->ino, n, sizeof *out->ino, by_number);
+	qsort(out->ino, n, sizeof *out->ino, compare_inodes);
 	for (size_t i = 0; i < n; i++)
 		if (!k || out->ino[k - 1] != out->ino[i])
 			out->ino[k++] = out->ino[i];
@@ -210,7 +211,7 @@ static int number_lines(const struct names *x, struct follow_order *out,
 	out->length = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t *at = bsearch(&x->ino.at[i], out->ino, k,
-					     sizeof *at, by_number);
+					     sizeof *at, compare_inodes);
 
 		out->list[i] = (uint32_t)(at - out->ino);
 	}
@@ -233,8 +234,10 @@ int order_open(struct follow_order *out, const char *text,
 		return r;
 	r = fd = open_names(out->spec.file, err);
 	if (fd >= 0)
-		r = find_samples(&x) ? read_names(&x, fd, err)
-				     : error_set(err, -ENOMEM, "out of memory");
+		r = find_samples(&x)
+			    ? read_names(&x, fd, err)
+			    : error_no_memory(err,
+					      "the directories of samples");
 	if (r < 0)
 		error_prefix(err, "order=%s: ", text);
 	if (r == 0)

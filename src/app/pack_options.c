@@ -35,8 +35,8 @@ bool pack_chunk_is_sample(const struct settings *s)
 	return s->pack.chunk && !strcmp(s->pack.chunk, "sample");
 }
 
-static int read_all(FILE *f, const char *file, char **text, size_t *n,
-		    struct error *err)
+static int read_list_file(FILE *f, const char *file, char **text, size_t *n,
+			  struct error *err)
 {
 	struct {
 		char *at;
@@ -48,7 +48,7 @@ static int read_all(FILE *f, const char *file, char **text, size_t *n,
 		if (v.room - v.n < 65536 &&
 		    !vec_grow((void **)&v.at, v.room, &v.room, 1))
 			return free(v.at),
-			       error_set(err, -ENOMEM, "out of memory");
+			       error_no_memory(err, "a list of names");
 		if (v.room - v.n < 4096)
 			continue;
 		errno = 0;
@@ -70,7 +70,7 @@ static int read_all(FILE *f, const char *file, char **text, size_t *n,
 }
 
 /* Empty lines are nothing; a carriage return at the end of one neither. */
-static bool split(struct pack_list *l, size_t n, bool null)
+static bool split_list(struct pack_list *l, size_t n, bool null)
 {
 	vec(const char *) list = VEC_EMPTY;
 	char *end = l->text + n;
@@ -106,7 +106,7 @@ int pack_list_read(struct pack_list *out, const char *file, bool null,
 	*out = (struct pack_list){NULL, NULL};
 	if (!f)
 		return error_errno(err, -errno, "'%s'", file);
-	r = read_all(f, file, &out->text, &n, err);
+	r = read_list_file(f, file, &out->text, &n, err);
 	if (own)
 		fclose(f);
 	/* As find -print0 writes it: it would be one name, the first. */
@@ -115,8 +115,8 @@ int pack_list_read(struct pack_list *out, const char *file, bool null,
 			      "'%s' has NUL bytes, which no name has; if they "
 			      "end names in it, say --null",
 			      file);
-	if (r == 0 && !split(out, n, null))
-		r = error_set(err, -ENOMEM, "out of memory");
+	if (r == 0 && !split_list(out, n, null))
+		r = error_no_memory(err, "a list of names");
 	if (r < 0)
 		pack_list_free(out);
 	return r;
@@ -155,7 +155,7 @@ static int source_date_epoch(int64_t *out, struct error *err)
 }
 
 /* Where a link leads is what will be replaced. */
-static void skip(struct scan_options *o, const char *path)
+static void skip_output(struct scan_options *o, const char *path)
 {
 	cleanup_free char *real = realpath(path, NULL);
 	char *slash = real ? strrchr(real, '/') : NULL;
@@ -197,11 +197,11 @@ int pack_options(const struct command *c, const struct settings *s,
 				      .mtime = s->pack.mtime};
 	if (asprintf(&index, "%s.tfsidx", out) < 0) {
 		index = NULL;
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the name of the index file");
 		return CLI_MEMORY;
 	}
-	skip(scan, out);
-	skip(scan, index);
+	skip_output(scan, out);
+	skip_output(scan, index);
 	r = source_date_epoch(&feed->mtime_most, &err);
 	if (r < 0)
 		return cli_usage(c, "%s", err.text);

@@ -112,7 +112,7 @@ struct tensors {
 	uint64_t others; /* text, single values: what cannot be rechunked */
 };
 
-static int collect(void *ctx, struct tensor *t)
+static int collect_tensor(void *ctx, struct tensor *t)
 {
 	struct tensors *all = ctx;
 
@@ -130,7 +130,7 @@ static int collect(void *ctx, struct tensor *t)
 	return 0;
 }
 
-static void list(const struct rechunker *r, const struct tensors *all)
+static void say_tensors(const struct rechunker *r, const struct tensors *all)
 {
 	char text[1024] = "";
 
@@ -146,7 +146,7 @@ static void list(const struct rechunker *r, const struct tensors *all)
 		r->source.source, all->n, text, all->n > LISTED ? ", ..." : "");
 }
 
-static int find_tensor(struct rechunker *r, const struct node *node)
+static int find_rechunk_tensor(struct rechunker *r, const struct node *node)
 {
 	struct tree *tree = fs_tree(r->session->fs);
 	struct tensors all = {.n = 0};
@@ -154,8 +154,8 @@ static int find_tensor(struct rechunker *r, const struct node *node)
 	r->tensor = node->files ? tensor_of_files(node->files) : NULL;
 	if (r->tensor)
 		return CLI_DONE;
-	if (report_walk(tree, node, collect, &all) < 0) {
-		cli_say(r->c, "out of memory");
+	if (report_walk(tree, node, collect_tensor, &all) < 0) {
+		cli_say(r->c, "out of memory for the list of tensors");
 		return CLI_MEMORY;
 	}
 	/* HyperSpy and NeXus files say which one the others are about. */
@@ -168,7 +168,7 @@ static int find_tensor(struct rechunker *r, const struct node *node)
 		return CLI_DONE;
 	}
 	if (all.n)
-		list(r, &all);
+		say_tensors(r, &all);
 	else
 		cli_say(r->c, "%s%s%s: there is no tensor to rechunk",
 			r->source.source, *r->source.path ? ":" : "",
@@ -209,14 +209,14 @@ static int check_rank(struct rechunker *r)
 
 /* ---- what came of it ----------------------------------------------------- */
 
-static void show(void *ctx, uint64_t done)
+static void show_rechunked(void *ctx, uint64_t done)
 {
 	struct rechunker *r = ctx;
 
 	progress_update(&r->progress, done);
 }
 
-static void note(void *ctx, const char *sentence)
+static void say_rechunk_note(void *ctx, const char *sentence)
 {
 	struct rechunker *r = ctx;
 
@@ -226,7 +226,7 @@ static void note(void *ctx, const char *sentence)
 	cli_say(r->c, "%s: %s", r->tensor->name, sentence);
 }
 
-static int check(void *ctx, int fd, struct error *err)
+static int check_rechunked(void *ctx, int fd, struct error *err)
 {
 	static const uint64_t unknown[2];
 	struct rechunker *r = ctx;
@@ -243,16 +243,16 @@ static void print_numbers(const char *name, const uint64_t *n, unsigned rank)
 	printf("], ");
 }
 
-static double ratio(const struct rechunker *r,
-		    const struct rechunk_result *result)
+static double rechunk_ratio(const struct rechunker *r,
+			    const struct rechunk_result *result)
 {
 	return result->stored
 		       ? (double)r->tensor->bytes / (double)result->stored
 		       : 0;
 }
 
-static void print_json(const struct rechunker *r,
-		       const struct rechunk_result *x)
+static void print_rechunk_json(const struct rechunker *r,
+			       const struct rechunk_result *x)
 {
 	const struct tensor *t = r->tensor;
 
@@ -275,10 +275,10 @@ static void print_json(const struct rechunker *r,
 	       ", \"kept\": %s, \"other_datasets\": %" PRIu64
 	       ", \"left_out\": %" PRIu64
 	       ", \"seconds\": %.3f, \"verified\": %s}\n",
-	       t->bytes, x->stored, ratio(r, x), x->chunks, x->unwritten,
-	       x->plan.chunks, x->plan.decodes, x->plan.tiles, x->threads,
-	       r->s->pack.memory, x->rest ? "true" : "false", x->datasets,
-	       x->lost, progress_seconds(&r->progress),
+	       t->bytes, x->stored, rechunk_ratio(r, x), x->chunks,
+	       x->unwritten, x->plan.chunks, x->plan.decodes, x->plan.tiles,
+	       x->threads, r->s->pack.memory, x->rest ? "true" : "false",
+	       x->datasets, x->lost, progress_seconds(&r->progress),
 	       r->s->pack.verify ? "true" : "false");
 }
 
@@ -300,7 +300,8 @@ static void say_summary(const struct rechunker *r,
 		r->s->pack.verify ? ", verified" : "");
 }
 
-static int say(const struct rechunker *r, const struct rechunk_result *x)
+static int say_rechunked(const struct rechunker *r,
+			 const struct rechunk_result *x)
 {
 	int code;
 
@@ -310,15 +311,16 @@ static int say(const struct rechunker *r, const struct rechunk_result *x)
 			" other datasets are left out",
 			r->source.source, r->tensor->name, r->others);
 	if (r->s->json)
-		print_json(r, x);
+		print_rechunk_json(r, x);
 	else if (!r->s->quiet)
 		say_summary(r, x);
 	code = cli_flush_report(r->c);
 	return code == CLI_DONE && x->rest && x->lost ? CLI_INCOMPLETE : code;
 }
 
-static int failed(const struct rechunker *r, int code,
-		  const struct rechunk_result *x, const struct error *err)
+static int rechunk_failed(const struct rechunker *r, int code,
+			  const struct rechunk_result *x,
+			  const struct error *err)
 {
 	if (code == -EINTR) {
 		cli_say(r->c, "interrupted: nothing was left behind");
@@ -342,24 +344,24 @@ static enum rechunk_keep keep_of(const struct settings *s)
 static int rechunk(struct rechunker *r)
 {
 	struct settings *s = r->s;
-	struct rechunk_options o = {.store = r->session->store,
-				    .tensor = r->tensor,
-				    .cache = s->cache_size,
-				    .path = r->out,
-				    .dataset = r->dataset,
-				    .keep = keep_of(s),
-				    .replace = s->pack.force,
-				    .chunk = r->rank ? r->chunk : NULL,
-				    .comp = s->pack.comp_given ? &s->pack.comp
-							       : NULL,
-				    .threads = s->threads,
-				    .memory = s->pack.memory,
-				    .verify = s->pack.verify,
-				    .stop = &interrupted,
-				    .progress = show,
-				    .note = note,
-				    .check = s->pack.verify ? check : NULL,
-				    .ctx = r};
+	struct rechunk_options o = {
+		.store = r->session->store,
+		.tensor = r->tensor,
+		.cache = s->cache_size,
+		.path = r->out,
+		.dataset = r->dataset,
+		.keep = keep_of(s),
+		.replace = s->pack.force,
+		.chunk = r->rank ? r->chunk : NULL,
+		.comp = s->pack.comp_given ? &s->pack.comp : NULL,
+		.threads = s->threads,
+		.memory = s->pack.memory,
+		.verify = s->pack.verify,
+		.stop = &interrupted,
+		.progress = show_rechunked,
+		.note = say_rechunk_note,
+		.check = s->pack.verify ? check_rechunked : NULL,
+		.ctx = r};
 	struct rechunk_result result;
 	struct error err = {0};
 	int code;
@@ -368,7 +370,8 @@ static int rechunk(struct rechunker *r)
 		      "rechunked", r->tensor->bytes);
 	code = hdf5_rechunk(&o, &result, &err);
 	progress_clear(&r->progress);
-	return code < 0 ? failed(r, code, &result, &err) : say(r, &result);
+	return code < 0 ? rechunk_failed(r, code, &result, &err)
+			: say_rechunked(r, &result);
 }
 
 int pack_rechunk(const struct command *c, struct settings *s,
@@ -402,7 +405,7 @@ int pack_rechunk(const struct command *c, struct settings *s,
 	code = operand_open(c, s, source, 0, &r.source, &r.session, &node);
 	if (code)
 		return code;
-	code = find_tensor(&r, &node);
+	code = find_rechunk_tensor(&r, &node);
 	if (code == CLI_DONE)
 		code = check_rank(&r);
 	if (code == CLI_DONE)

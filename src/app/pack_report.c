@@ -66,7 +66,7 @@ static void say_problems(const struct command *c, const struct scan *s)
 struct packed {
 	uint64_t entries, files, bytes;
 };
-static struct packed count(const struct pack_report *r)
+static struct packed count_packed(const struct pack_report *r)
 {
 	const struct scan *s = r->scan;
 	struct packed n = {0};
@@ -86,7 +86,7 @@ static struct packed count(const struct pack_report *r)
 }
 
 /* Those that were planned, without what could not be read. */
-static uint64_t samples_of(const struct shards_result *r)
+static uint64_t count_samples(const struct shards_result *r)
 {
 	uint64_t n = 0;
 
@@ -101,14 +101,14 @@ static void print_shards(const struct shards_result *r)
 	cli_json_string(stdout, r->index);
 	printf(", \"shards\": %zu, \"samples\": %" PRIu64
 	       ", \"left_out\": %" PRIu64,
-	       r->plan.list.n, samples_of(r),
+	       r->plan.list.n, count_samples(r),
 	       r->plan.others + r->plan.not_files + r->plan.n_links);
 }
 
-static void print_json(const struct pack_report *r)
+static void print_pack_json(const struct pack_report *r)
 {
 	const struct scan *s = r->scan;
-	const struct packed n = count(r);
+	const struct packed n = count_packed(r);
 
 	printf("{\"output\": ");
 	cli_json_string(stdout, r->output);
@@ -141,15 +141,16 @@ static void print_json(const struct pack_report *r)
 	printf("]}\n");
 }
 
-static void print_text(const struct command *c, const struct pack_report *r)
+static void print_pack_summary(const struct command *c,
+			       const struct pack_report *r)
 {
-	const struct packed n = count(r);
+	const struct packed n = count_packed(r);
 	char bytes[32], stored[32], shards[80] = "";
 
 	if (r->shards)
 		snprintf(shards, sizeof shards,
 			 "%zu shards, %" PRIu64 " samples, ",
-			 r->shards->plan.list.n, samples_of(r->shards));
+			 r->shards->plan.list.n, count_samples(r->shards));
 	format_size(n.bytes, bytes, sizeof bytes);
 	format_size(r->result.stored, stored, sizeof stored);
 	cli_say(c, "%s: %s%" PRIu64 " files, %s in %s (%s), %.1f s%s",
@@ -164,9 +165,9 @@ int pack_say(const struct command *c, const struct settings *s,
 
 	say_problems(c, r->scan);
 	if (s->json)
-		print_json(r);
+		print_pack_json(r);
 	else if (!s->quiet)
-		print_text(c, r);
+		print_pack_summary(c, r);
 	flushed = cli_flush_report(c);
 	return r->scan->n_problems || r->differences ? CLI_INCOMPLETE : flushed;
 }

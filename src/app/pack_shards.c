@@ -41,7 +41,7 @@ static int check_usage(const struct command *c, const struct settings *s)
 	return 0;
 }
 
-static void show(void *ctx, uint64_t done, uint64_t total)
+static void show_packed(void *ctx, uint64_t done, uint64_t total)
 {
 	struct sharder *p = ctx;
 
@@ -52,8 +52,8 @@ static void show(void *ctx, uint64_t done, uint64_t total)
 	progress_update(&p->progress, done);
 }
 
-static int check(void *ctx, const char *path, int fd, const uint64_t xxh3[2],
-		 struct error *err)
+static int check_shard(void *ctx, const char *path, int fd,
+		       const uint64_t xxh3[2], struct error *err)
 {
 	struct sharder *p = ctx;
 
@@ -71,7 +71,7 @@ static void set_options(struct sharder *p, const struct sink_ops *ops)
 	p->o.ops = ops;
 	p->o.top = p->top;
 	p->o.stop = &interrupted;
-	p->o.progress = show;
+	p->o.progress = show_packed;
 	p->o.ctx = p;
 	p->o.rules =
 		(struct shards_rules){.cut = {.shards = s->pack.shards,
@@ -89,13 +89,13 @@ static void set_options(struct sharder *p, const struct sink_ops *ops)
 		.index = s->pack.no_index ? PACK_INDEX_NONE : PACK_INDEX_BESIDE,
 		.numeric_owner = numeric,
 		.epoch = most == INT64_MAX ? INT64_MIN : most,
-		.check = s->pack.verify ? check : NULL,
+		.check = s->pack.verify ? check_shard : NULL,
 		.check_ctx = p,
 		.stop = &interrupted};
 }
 
 /* A shard, opened as any source, has the bytes of its part of the scan. */
-static int64_t verify_one(struct sharder *p, uint64_t k, struct error *err)
+static int64_t verify_shard(struct sharder *p, uint64_t k, struct error *err)
 {
 	const struct shard *part = &p->result.plan.list.at[k];
 	cleanup_free char *base = shards_name_of(&p->result.name, k);
@@ -107,7 +107,7 @@ static int64_t verify_one(struct sharder *p, uint64_t k, struct error *err)
 
 	if (!base || asprintf(&path, "%s/%s", p->result.name.dir, base) < 0) {
 		path = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the path of a shard");
 	}
 	feed.xattrs = false;
 	scan.list.at += part->first;
@@ -124,10 +124,10 @@ static int64_t verify_one(struct sharder *p, uint64_t k, struct error *err)
 	return n;
 }
 
-static int verify(struct sharder *p, struct error *err)
+static int verify_shards(struct sharder *p, struct error *err)
 {
 	for (uint64_t k = 0; k < p->result.plan.list.n; k++) {
-		int64_t n = verify_one(p, k, err);
+		int64_t n = verify_shard(p, k, err);
 
 		if (n < 0)
 			return (int)n;
@@ -137,7 +137,7 @@ static int verify(struct sharder *p, struct error *err)
 	return 0;
 }
 
-static void note_left_out(const struct sharder *p)
+static void say_left_out(const struct sharder *p)
 {
 	const struct shards_plan *plan = &p->result.plan;
 
@@ -154,13 +154,13 @@ static void note_left_out(const struct sharder *p)
 			plan->not_files);
 }
 
-static int exit_of(int code)
+static int exit_of_shards(int code)
 {
 	return code == -ENODATA || code == -ENOTSUP ? CLI_SOURCE
 						    : pack_exit(code);
 }
 
-static int make(struct sharder *p)
+static int make_shards(struct sharder *p)
 {
 	struct error err = {0};
 	int r = shards_check(&p->o, &err);
@@ -176,17 +176,17 @@ static int make(struct sharder *p)
 	progress_clear(&p->progress);
 	p->report.seconds = progress_seconds(&p->progress);
 	if (made && p->s->pack.verify)
-		r = verify(p, &err);
+		r = verify_shards(p, &err);
 	if (r < 0) {
 		pack_say_end(p->c, p->pattern, made, r, &err);
-		return exit_of(r);
+		return exit_of_shards(r);
 	}
 	p->report.scan = p->scan;
 	p->report.shards = &p->result;
 	p->report.result.stored = p->result.stored;
 	snprintf(p->report.codec, sizeof p->report.codec, "%s",
 		 p->result.codec ? p->result.codec : "none");
-	note_left_out(p);
+	say_left_out(p);
 	return pack_say(p->c, p->s, &p->report);
 }
 
@@ -208,7 +208,7 @@ int pack_shards(const struct command *c, struct settings *s, const char *top,
 		set_options(&p, ops);
 		progress_init(&p.progress, "none", "packed", 0);
 		interrupt_catch();
-		code = make(&p);
+		code = make_shards(&p);
 		interrupt_die();
 	}
 	shards_result_free(&p.result);

@@ -30,7 +30,8 @@ double progress_seconds(const struct progress *p)
 	return clock_seconds() - p->began;
 }
 
-static void show(struct progress *p, uint64_t done, double elapsed)
+static void show_progress_line(struct progress *p, uint64_t done,
+			       double elapsed)
 {
 	char have[32], all[32], rate[32], left[48] = "";
 	double speed = elapsed > 0 ? (double)done / elapsed : 0;
@@ -64,7 +65,7 @@ void progress_update(struct progress *p, uint64_t done)
 	if (now - p->last < every)
 		return;
 	p->last = now;
-	show(p, done, now - p->began);
+	show_progress_line(p, done, now - p->began);
 }
 
 void progress_clear(struct progress *p)

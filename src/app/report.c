@@ -126,7 +126,7 @@ static int count_listed(struct report *r, struct tensor *t, uint32_t p,
 	cleanup_free struct written *at = malloc(LISTED * sizeof *at);
 	uint64_t from = first, chunks = 0, stored = 0;
 	uint32_t n = 0;
-	int code = at ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int code = at ? 0 : error_no_memory(err, "the list of written chunks");
 
 	while (from < end && !code) {
 		code = t->ops->list(t, p, l, &from, at, LISTED, &n, err);
@@ -283,7 +283,7 @@ static int count_nested(struct report *r, struct tensor *t)
 }
 
 /* -ENOMEM, else 0. */
-static int look_at_parts(struct report *r, struct error *err)
+static int look_at_tensor_parts(struct report *r, struct error *err)
 {
 	struct tensor *t = r->tensor;
 	cleanup_free struct report_rows *rows = report_rows(t);
@@ -295,7 +295,8 @@ static int look_at_parts(struct report *r, struct error *err)
 		r->missing += code == -ENODATA;
 		r->bad += code < 0 && code != -ENODATA;
 	}
-	return code == -ENOMEM ? error_set(err, code, "out of memory") : 0;
+	return code == -ENOMEM ? error_no_memory(err, "the parts of the tensor")
+			       : 0;
 }
 
 /* ---- flags --------------------------------------------------------------- */
@@ -331,7 +332,9 @@ static int look_at_flag(struct report *r, uint64_t block, struct pinner *p,
 		return 0;
 	if (tensor_block_flag(r->tensor, block, p, flag, sizeof flag, &why) < 0)
 		snprintf(flag, sizeof flag, "(unreadable)");
-	return add_flag(r, flag) ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return add_flag(r, flag)
+		       ? 0
+		       : error_no_memory(err, "the flags of the blocks");
 }
 
 /* The flags of the blocks that are there. */
@@ -354,7 +357,7 @@ static int look_at_flags(struct report *r, struct pinner *p, struct error *err)
 }
 
 /* Blocks are parts, or chunks, of which none can be missing; texts have none. */
-static void count_blocks(struct report *r)
+static void count_report_blocks(struct report *r)
 {
 	const struct tensor *t = r->tensor;
 
@@ -378,8 +381,8 @@ int report_make(struct report *r, struct tensor *t,
 	r->alike = r->counted = true;
 	if (t->why_not)
 		return 0;
-	code = look_at_parts(r, err);
-	count_blocks(r);
+	code = look_at_tensor_parts(r, err);
+	count_report_blocks(r);
 	if (code == 0)
 		code = look_at_flags(r, p, err);
 	if (code == 0 && r->layout &&
@@ -414,8 +417,8 @@ static bool only_members(const struct tree *tree, const struct node *n)
 				   n->files->ops->count(n->files, 0));
 }
 
-static int walk(struct tree *tree, const struct node *from, bool fields,
-		report_each *each, void *ctx)
+static int walk_tensors(struct tree *tree, const struct node *from, bool fields,
+			report_each *each, void *ctx)
 {
 	char name[FILES_NAME_MAX + 1];
 	vec(struct level) stack = VEC_EMPTY;
@@ -458,11 +461,11 @@ static int walk(struct tree *tree, const struct node *from, bool fields,
 int report_walk(struct tree *tree, const struct node *from, report_each *each,
 		void *ctx)
 {
-	return walk(tree, from, false, each, ctx);
+	return walk_tensors(tree, from, false, each, ctx);
 }
 
 int report_walk_fields(struct tree *tree, const struct node *from,
 		       report_each *each, void *ctx)
 {
-	return walk(tree, from, true, each, ctx);
+	return walk_tensors(tree, from, true, each, ctx);
 }

@@ -30,7 +30,7 @@ static bool is_dear(const struct report *r)
 }
 
 /* For the shell: in quotes, unless nothing in it means something. */
-static void put_word(FILE *out, const char *word)
+static void put_shell_word(FILE *out, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -67,7 +67,7 @@ static char *output_name(const char *source)
 }
 
 /* A name that a terminal shows as it is. */
-static bool is_printable(const char *s)
+static bool is_printable_name(const char *s)
 {
 	while (*s && (unsigned char)*s >= ' ' && *s != 127)
 		s++;
@@ -86,7 +86,7 @@ char *report_cheaper(const struct report *r)
 
 	if (!is_dear(r) || !t->source || !dtype_is_binary(&t->dtype) ||
 	    stat(t->source, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    !is_printable(t->source) || !is_printable(t->name) ||
+	    !is_printable_name(t->source) || !is_printable_name(t->name) ||
 	    !(output = output_name(t->source)) ||
 	    asprintf(&word, "%s:%s", t->source, t->name) < 0 ||
 	    !(out = open_memstream(&text, &size)))
@@ -98,9 +98,9 @@ char *report_cheaper(const struct report *r)
 	if (pipeline_cannot_encode(r->layout->pipeline, &ignored) < 0)
 		fputs(" --comp=gzip", out);
 	putc(' ', out);
-	put_word(out, word);
+	put_shell_word(out, word);
 	putc(' ', out);
-	put_word(out, output);
+	put_shell_word(out, output);
 	if (fclose(out) == 0)
 		return text;
 	free(text);

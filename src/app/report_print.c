@@ -30,13 +30,13 @@ static bool is_chunked(const struct report *r)
 }
 
 /* Does a read decode anything? */
-static bool decodes(const struct report *r)
+static bool read_decodes(const struct report *r)
 {
 	return is_chunked(r) && (r->layout->pipeline->n || r->layout->recode ||
 				 r->layout->by_library);
 }
 
-static const char *maker(const struct report *r)
+static const char *decoder_name(const struct report *r)
 {
 	return r->maker ? r->maker : "libhdf5";
 }
@@ -52,7 +52,7 @@ static uint64_t samples_per_chunk(const struct report *r)
 	return n;
 }
 
-static double ratio(const struct report *r)
+static double stored_ratio(const struct report *r)
 {
 	return r->stored ? (double)r->tensor->bytes / (double)r->stored : 0;
 }
@@ -141,7 +141,7 @@ static void print_storage(const struct report *r, FILE *out)
 	else if (r->missing || r->bad)
 		fprintf(out, " in the parts that are there");
 	else if (r->stored && t->bytes)
-		fprintf(out, ", ratio %.2f", ratio(r));
+		fprintf(out, ", ratio %.2f", stored_ratio(r));
 	putc('\n', out);
 }
 
@@ -193,7 +193,7 @@ static void print_cost(const struct report *r, FILE *out)
 	format_size(c->bytes, sample, sizeof sample);
 	format_size(c->decoded, decoded, sizeof decoded);
 	format_size(r->tensor->bytes, all, sizeof all);
-	if (!decodes(r)) {
+	if (!read_decodes(r)) {
 		fprintf(out, "  one sample   %s, nothing to decode\n", sample);
 		return;
 	}
@@ -239,7 +239,7 @@ static void print_type(const struct tensor *t, FILE *out)
 		fprintf(out, " (%s)", said);
 }
 
-static void shape_text(const struct tensor *t, char *buf, size_t n)
+static void print_shape(const struct tensor *t, char *buf, size_t n)
 {
 	if (tensor_has_shape(t))
 		dtype_shape_text(t->shape, t->rank, buf, n);
@@ -252,7 +252,7 @@ void report_print(const struct report *r, FILE *out)
 	const struct tensor *t = r->tensor;
 	char shape[768];
 
-	shape_text(t, shape, sizeof shape);
+	print_shape(t, shape, sizeof shape);
 	fprintf(out, "%s\n  shape        %s\n", t->name, shape);
 	print_type(t, out);
 	putc('\n', out);
@@ -278,7 +278,7 @@ void report_print_line(const struct report *r, FILE *out)
 	const struct tensor *t = r->tensor;
 	char shape[768], name[80], logical[32], stored[32], filters[512];
 
-	shape_text(t, shape, sizeof shape);
+	print_shape(t, shape, sizeof shape);
 	dtype_name(&t->dtype, name, sizeof name);
 	fprintf(out, "%-24s %-10s %-20s", t->name, name, shape);
 	if (t->why_not) {
@@ -299,7 +299,7 @@ void report_print_line(const struct report *r, FILE *out)
 	if (r->counted && !stores_references(t))
 		fprintf(out, ", %s stored", stored);
 	if (r->by_library)
-		fprintf(out, ", decoded by %s", maker(r));
+		fprintf(out, ", decoded by %s", decoder_name(r));
 	if (t->mosaic)
 		fprintf(out, ", %" PRIu64 " of %" PRIu64 " parts present",
 			r->present, r->blocks);
@@ -315,12 +315,12 @@ static json_t *numbers(const uint64_t *v, unsigned n)
 	return a;
 }
 
-static void put(json_t *o, const char *key, uint64_t v)
+static void put_number(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-static void put_text(json_t *o, const char *key, const char *s)
+static void put_json_text(json_t *o, const char *key, const char *s)
 {
 	json_object_set_new(o, key, json_text(s, strlen(s)));
 }
@@ -329,14 +329,14 @@ static void json_storage(const struct report *r, json_t *o)
 {
 	json_t *filters = json_array();
 
-	put_text(o, "layout", layout_word(r->layout));
+	put_json_text(o, "layout", layout_word(r->layout));
 	if (is_chunked(r)) {
 		const struct pipeline *p = r->layout->pipeline;
 
 		json_object_set_new(
 			o, "chunk",
 			numbers(r->layout->grid->chunk, r->layout->grid->rank));
-		put(o, "chunk_bytes", r->layout->grid->chunk_bytes);
+		put_number(o, "chunk_bytes", r->layout->grid->chunk_bytes);
 		for (unsigned i = 0; i < p->n; i++)
 			json_array_append_new(
 				filters, json_text(p->filter[i].name,
@@ -344,14 +344,14 @@ static void json_storage(const struct report *r, json_t *o)
 	}
 	json_object_set_new(o, "filters", filters);
 	if (r->by_library)
-		put_text(o, "decoded_by", maker(r));
-	put(o, "bytes", r->tensor->bytes);
+		put_json_text(o, "decoded_by", decoder_name(r));
+	put_number(o, "bytes", r->tensor->bytes);
 	json_object_set_new(o, "stored_bytes",
 			    r->counted ? json_integer((json_int_t)r->stored)
 				       : json_null());
 	json_object_set_new(o, "ratio",
 			    r->counted && r->stored && !r->missing && !r->bad
-				    ? json_real(ratio(r))
+				    ? json_real(stored_ratio(r))
 				    : json_null());
 }
 
@@ -359,11 +359,11 @@ static json_t *json_blocks(const struct report *r)
 {
 	json_t *o = json_object();
 
-	put(o, "total", r->blocks);
-	put(o, "present", r->present);
-	put(o, "missing", r->missing);
-	put(o, "unusable", r->bad);
-	put(o, "never_written", r->unwritten);
+	put_number(o, "total", r->blocks);
+	put_number(o, "present", r->present);
+	put_number(o, "missing", r->missing);
+	put_number(o, "unusable", r->bad);
+	put_number(o, "never_written", r->unwritten);
 	return o;
 }
 
@@ -372,18 +372,20 @@ static json_t *json_sample(const struct report *r)
 	cleanup_free char *cheaper = report_cheaper(r);
 	json_t *o = json_object();
 
-	put(o, "axes", r->sample_axes);
-	put(o, "bytes", r->sample.bytes);
-	put(o, "chunks", r->sample.chunks);
-	put(o, "decoded_bytes", decodes(r) ? r->sample.decoded : 0);
-	put(o, "samples_per_chunk", is_chunked(r) ? samples_per_chunk(r) : 1);
-	put(o, "cache_in_order", decodes(r) ? r->sample.decoded : 0);
-	put(o, "cache_random",
-	    !decodes(r)                ? 0
-	    : samples_per_chunk(r) > 1 ? r->tensor->bytes
-				       : r->sample.decoded);
+	put_number(o, "axes", r->sample_axes);
+	put_number(o, "bytes", r->sample.bytes);
+	put_number(o, "chunks", r->sample.chunks);
+	put_number(o, "decoded_bytes", read_decodes(r) ? r->sample.decoded : 0);
+	put_number(o, "samples_per_chunk",
+		   is_chunked(r) ? samples_per_chunk(r) : 1);
+	put_number(o, "cache_in_order",
+		   read_decodes(r) ? r->sample.decoded : 0);
+	put_number(o, "cache_random",
+		   !read_decodes(r)           ? 0
+		   : samples_per_chunk(r) > 1 ? r->tensor->bytes
+					      : r->sample.decoded);
 	if (cheaper)
-		put_text(o, "cheaper", cheaper);
+		put_json_text(o, "cheaper", cheaper);
 	return o;
 }
 
@@ -394,14 +396,14 @@ static void json_dtype(const struct tensor *t, json_t *o)
 	char name[80];
 
 	dtype_name(&t->dtype, name, sizeof name);
-	put_text(o, "type", name);
+	put_json_text(o, "type", name);
 	if (descr)
-		put_text(o, "dtype", descr);
+		put_json_text(o, "dtype", descr);
 	if (stored)
-		put_text(o, "stored_dtype", stored);
+		put_json_text(o, "stored_dtype", stored);
 	if (t->stored.text || t->dtype.text)
-		put_text(o, "stored_type",
-			 t->stored.text ? t->stored.text : t->dtype.text);
+		put_json_text(o, "stored_type",
+			      t->stored.text ? t->stored.text : t->dtype.text);
 }
 
 json_t *report_json(const struct report *r)
@@ -410,17 +412,17 @@ json_t *report_json(const struct report *r)
 	json_t *o = json_object(), *flags = json_object();
 	json_t *problems = json_array();
 
-	put_text(o, "name", t->name);
+	put_json_text(o, "name", t->name);
 	json_object_set_new(o, "shape", numbers(t->shape, t->rank));
 	json_dtype(t, o);
 	json_object_set_new(o, "distributed", json_boolean(t->mosaic != NULL));
 	if (t->mosaic) {
-		put(o, "parts", t->nparts);
-		put(o, "mappings", mosaic_count(t->mosaic));
-		put(o, "nested_parts", r->nested);
+		put_number(o, "parts", t->nparts);
+		put_number(o, "mappings", mosaic_count(t->mosaic));
+		put_number(o, "nested_parts", r->nested);
 	}
 	if (t->why_not) {
-		put_text(o, "not_shown", t->why_not);
+		put_json_text(o, "not_shown", t->why_not);
 	} else {
 		json_storage(r, o);
 		json_object_set_new(o, "blocks", json_blocks(r));
@@ -431,7 +433,7 @@ json_t *report_json(const struct report *r)
 		json_t *key =
 			json_text(r->flags[i].value, strlen(r->flags[i].value));
 
-		put(flags, json_string_value(key), r->flags[i].blocks);
+		put_number(flags, json_string_value(key), r->flags[i].blocks);
 		json_decref(key);
 	}
 	json_object_set_new(o, "flags", flags);
@@ -441,8 +443,8 @@ json_t *report_json(const struct report *r)
 				problems, json_text(r->problems[i],
 						    strlen(r->problems[i])));
 	json_object_set_new(o, "problems", problems);
-	put(o, "problem_count", r->n_problems);
+	put_number(o, "problem_count", r->n_problems);
 	if (t->note)
-		put_text(o, "note", t->note);
+		put_json_text(o, "note", t->note);
 	return o;
 }

@@ -62,7 +62,7 @@ static size_t name_length(const char *operand)
 	return n;
 }
 
-static int cannot_tell(const struct command *c, const char *path)
+static int say_no_directory(const struct command *c, const char *path)
 {
 	int r = errno == ENOMEM ? CLI_MEMORY : CLI_SOURCE;
 
@@ -71,8 +71,8 @@ static int cannot_tell(const struct command *c, const char *path)
 	return r;
 }
 
-static int prepare_one(const struct command *c, struct settings *s,
-		       const char **name, char **path)
+static int prepare_source(const struct command *c, struct settings *s,
+			  const char **name, char **path)
 {
 	size_t n = name_length(*path);
 	char *absolute;
@@ -81,7 +81,7 @@ static int prepare_one(const struct command *c, struct settings *s,
 		char *copy = settings_keep(s, *path);
 
 		if (!copy) {
-			cli_say(c, "out of memory");
+			cli_say(c, "out of memory for the name of a source");
 			return CLI_MEMORY;
 		}
 		copy[n] = '\0';
@@ -90,7 +90,7 @@ static int prepare_one(const struct command *c, struct settings *s,
 	}
 	absolute = path_absolute(s, *path);
 	if (!absolute)
-		return cannot_tell(c, *path);
+		return say_no_directory(c, *path);
 	*path = absolute;
 	return 0;
 }
@@ -108,7 +108,7 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 		return r;
 	s->names = calloc(n, sizeof *s->names);
 	if (!s->names) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the names of the sources");
 		return CLI_MEMORY;
 	}
 	if (s->index && !strcmp(s->index, "none"))
@@ -120,10 +120,10 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 		const char *given = *places[i];
 
 		if (given && !(*places[i] = path_absolute(s, given)))
-			return cannot_tell(c, given);
+			return say_no_directory(c, given);
 	}
 	for (size_t i = 0; i < n && r == 0; i++) {
-		r = prepare_one(c, s, &s->names[i], &paths[i]);
+		r = prepare_source(c, s, &s->names[i], &paths[i]);
 		if (r == 0 && s->joined && s->names[i])
 			r = cli_usage(c,
 				      "'%s=' names a directory, and --union "
@@ -173,7 +173,7 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 	int r;
 
 	if (!fsname) {
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "the name of the mount");
 		return CLI_MEMORY;
 	}
 	if (session_share(&shared, s, err) < 0) {
@@ -206,7 +206,7 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 	return r == -ENOMEM ? CLI_MEMORY : CLI_MOUNT;
 }
 
-static void *give_up(void *code)
+static void *exit_after_wait(void *code)
 {
 	sleep(END_SECONDS);
 	_exit((int)(intptr_t)code);
@@ -216,7 +216,8 @@ void session_end(struct session *s, int code)
 {
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, give_up, (void *)(intptr_t)code) == 0)
+	if (pthread_create(&thread, NULL, exit_after_wait,
+			   (void *)(intptr_t)code) == 0)
 		pthread_detach(thread);
 	session_free(s);
 }

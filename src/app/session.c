@@ -115,7 +115,8 @@ static int refuse_clashes(const struct settings *s, char *const *paths,
 			cleanup_free char *b = directory_name(s, paths, j);
 
 			if (!a || !b)
-				return error_set(err, -ENOMEM, "out of memory");
+				return error_no_memory(
+					err, "the names of the sources");
 			if (!strcmp(a, b))
 				return error_set(err, -EEXIST,
 						 "'%s' and '%s' would both be "
@@ -154,8 +155,8 @@ static void show_progress(void *ctx, const char *path, uint64_t done,
 	progress_update(&o->progress, done);
 }
 
-static void args_of(struct opening *o, const char *path,
-		    struct source_args *args)
+static void set_source_args(struct opening *o, const char *path,
+			    struct source_args *args)
 {
 	*args = (struct source_args){.path = path,
 				     .handles = o->s->handles,
@@ -175,15 +176,15 @@ static void args_of(struct opening *o, const char *path,
 		args->views.labels = NULL;
 }
 
-static int open_source(struct opening *o, char *const *paths, size_t i,
-		       bool alone)
+static int open_session_source(struct opening *o, char *const *paths, size_t i,
+			       bool alone)
 {
 	const char *path = paths[i];
 	struct session *s = o->s;
 	struct source_args args;
 	int r;
 
-	args_of(o, path, &args);
+	set_source_args(o, path, &args);
 	if (!alone) {
 		cleanup_free char *name = directory_name(o->set, paths, i);
 		struct stat st = {0};
@@ -193,7 +194,8 @@ static int open_source(struct opening *o, char *const *paths, size_t i,
 		args.dir = name ? tree_add_dir(o->b, 0, name, st.st_mtime)
 				: UINT32_MAX;
 		if (args.dir == UINT32_MAX)
-			return error_set(o->err, -ENOMEM, "out of memory");
+			return error_no_memory(o->err,
+					       "the directory of a source");
 	}
 	r = source_open(&args, &s->sources[s->n_sources], o->err);
 	if (r == 0)
@@ -207,7 +209,7 @@ static int open_union(struct opening *o, char *const *paths, size_t n)
 	struct source_args args;
 	int r;
 
-	args_of(o, NULL, &args);
+	set_source_args(o, NULL, &args);
 	r = source_open_union(&args, paths, n, s->sources, o->err);
 	if (r == 0)
 		s->n_sources = n + 1;
@@ -270,13 +272,14 @@ static int add_zarr(struct opening *o, struct files *store[2])
 
 		if (asprintf(&full, "%s%s", name, v3 ? "3" : "") < 0) {
 			full = NULL;
-			return error_set(o->err, -ENOMEM, "out of memory");
+			return error_no_memory(
+				o->err, "the name of the Zarr hierarchy");
 		}
 		dir = hidden ? tree_add_hidden(o->b, 0, full, 0)
 			     : tree_add_dir(o->b, 0, full, 0);
 		store[v3] = zarr_store_new(v3, hidden);
 		if (dir == UINT32_MAX || !store[v3])
-			return error_set(o->err, -ENOMEM, "out of memory");
+			return error_no_memory(o->err, "the Zarr hierarchy");
 		tree_set_files(o->b, dir, store[v3]);
 	}
 	return 0;
@@ -293,7 +296,8 @@ static int check_zarr_root(const struct session *s, const struct settings *set,
 		if (asprintf(&name, "%s%s", set->zarr_root, v3 ? "3" : "") <
 		    0) {
 			name = NULL;
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(
+				err, "the name of the Zarr hierarchy");
 		}
 		if (tree_lookup(s->tree, TREE_ROOT, name, &n) == 0 &&
 		    n.files != store[v3])
@@ -305,8 +309,8 @@ static int check_zarr_root(const struct session *s, const struct settings *set,
 	return 0;
 }
 
-static int build_tree(struct session *s, char *const *paths, size_t n,
-		      const struct settings *set, struct error *err)
+static int build_session_tree(struct session *s, char *const *paths, size_t n,
+			      const struct settings *set, struct error *err)
 {
 	struct opening o = {
 		.s = s,
@@ -336,14 +340,14 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	progress_init(&o.progress, "none", "", 0);
 	s->sources = calloc(n + 1, sizeof *s->sources);
 	if (!o.b || !s->sources)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the tree of files");
 	if (r == 0)
 		r = open_labels(s, set, err);
 	if (r == 0 && set->joined && n > 1)
 		r = open_union(&o, paths, n);
 	for (size_t i = 0; i < n && r == 0 && !(set->joined && n > 1); i++)
-		r = open_source(&o, paths, i,
-				n == 1 && !(set->names && set->names[0]));
+		r = open_session_source(
+			&o, paths, i, n == 1 && !(set->names && set->names[0]));
 	progress_clear(&o.progress);
 	if (r == 0)
 		r = options_fit(set, s->sources, s->n_sources, err);
@@ -359,7 +363,7 @@ static int build_tree(struct session *s, char *const *paths, size_t n,
 	if (r < 0)
 		return r;
 	if (zarr_name_axes(s->tree) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the axes of the Zarr hierarchy");
 	zarr_store_bind(store[0], s->tree);
 	zarr_store_bind(store[1], s->tree);
 	open_grafts(s->tree);
@@ -382,8 +386,8 @@ static void add_usage(const struct session *s, struct fs_options *o)
 	}
 }
 
-static int wire(struct session *s, char *const *paths, size_t n,
-		const struct settings *set, struct error *err)
+static int make_file_system(struct session *s, char *const *paths, size_t n,
+			    const struct settings *set, struct error *err)
 {
 	struct fs_options fo = {
 		.uid = set->uid == OWNER_DEFAULT ? geteuid() : set->uid,
@@ -398,7 +402,7 @@ static int wire(struct session *s, char *const *paths, size_t n,
 
 	s->config = describe_config(paths, n, set);
 	if (!s->config)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the description of the mount");
 	fo.config = s->config;
 	add_usage(s, &fo);
 	return fs_new(&s->fs, s->tree, s->store, &fo, err);
@@ -436,7 +440,7 @@ int session_open_shared(struct session **out, char *const *paths, size_t n,
 	*out = NULL;
 	if (!s) {
 		shared_close(shared);
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the sources");
 	}
 	s->shared = shared;
 	system_raise_files();
@@ -451,9 +455,9 @@ int session_open_shared(struct session **out, char *const *paths, size_t n,
 	if (r == 0)
 		r = store_new(&s->store, &so, err);
 	if (r == 0)
-		r = build_tree(s, paths, n, set, err);
+		r = build_session_tree(s, paths, n, set, err);
 	if (r == 0)
-		r = wire(s, paths, n, set, err);
+		r = make_file_system(s, paths, n, set, err);
 	if (r < 0) {
 		session_free(s);
 		return r;

@@ -59,7 +59,7 @@ struct stager {
 	struct error *err;
 };
 
-static void say(void *ctx, const char *sentence)
+static void say_unless_quiet(void *ctx, const char *sentence)
 {
 	struct stager *st = ctx;
 
@@ -220,7 +220,7 @@ static void close_sources(struct stager *st)
 
 /* A directory that changed meanwhile (indexes of the archives in it are saved there)
  * is opened once more: what was added to it by others is seen then. */
-static int prepare(struct stager *st)
+static int prepare_stage(struct stager *st)
 {
 	bool changed, twice = st->s->stage.verify,
 		      all = !st->s->stage.skip_missing;
@@ -255,7 +255,7 @@ static uint64_t space_left(const struct copy_plan *p, uint64_t done)
 	return p->space - min_u64(max_u64(taken, p->apart), p->space);
 }
 
-static void show(void *ctx, uint64_t done)
+static void show_copied(void *ctx, uint64_t done)
 {
 	struct stager *st = ctx;
 
@@ -279,11 +279,12 @@ static struct copy_job job_of(struct stager *st)
 				 .options = &st->options,
 				 .to = st->build.tree.fd,
 				 .stop = &caught,
-				 .progress = show,
+				 .progress = show_copied,
 				 .ctx = st};
 }
 
-static void note(const struct stager *st, uint64_t n, const char *what)
+static void note_left_out_files(const struct stager *st, uint64_t n,
+				const char *what)
 {
 	if (n && !st->s->quiet)
 		cli_say(st->c, "%s: %" PRIu64 " %s", st->q->sources[0], n,
@@ -309,9 +310,10 @@ static int write_tree(struct stager *st, struct staging_result *result)
 	if (r < 0)
 		return r;
 	staging_promise_left(&st->build, 0);
-	note(st, st->plan->left_out, "devices, FIFOs or sockets are left out");
-	note(st, job.missing + st->plan->missing,
-	     "files are left out: parts of them are missing");
+	note_left_out_files(st, st->plan->left_out,
+			    "devices, FIFOs or sockets are left out");
+	note_left_out_files(st, job.missing + st->plan->missing,
+			    "files are left out: parts of them are missing");
 	*result = (struct staging_result){
 		.files = st->plan->files.n - job.missing,
 		.bytes = st->plan->bytes,
@@ -324,7 +326,7 @@ static int write_tree(struct stager *st, struct staging_result *result)
 }
 
 /* Is what is in directory `to`, `files` of them, what the source gives? */
-static int compare(struct stager *st, int to, uint64_t files)
+static int compare_staged(struct stager *st, int to, uint64_t files)
 {
 	struct copy_job job = job_of(st);
 	int r = session_start(st->session, st->err);
@@ -352,14 +354,14 @@ static int compare_tree(struct stager *st, struct staging_result *result)
 	if (r == 0)
 		r = make_plan(st, st->session);
 	if (r == 0)
-		r = compare(st, st->build.tree.fd, result->files);
+		r = compare_staged(st, st->build.tree.fd, result->files);
 	result->verified = r == 0;
 	return r;
 }
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static int build_tree(struct stager *st, struct staged *out)
+static int build_staged_tree(struct stager *st, struct staged *out)
 {
 	struct staging_result result;
 	int r = write_tree(st, &result);
@@ -375,17 +377,18 @@ static int build_tree(struct stager *st, struct staged *out)
 		r = error_set(st->err, -EINTR, "interrupted");
 	if (r == 0)
 		r = staging_publish(st->place, &st->build, &result,
-				    &st->origin.list, say, st, out, st->err);
+				    &st->origin.list, say_unless_quiet, st, out,
+				    st->err);
 	return r;
 }
 
 /* What is not there yet.  An exit code. */
-static int make_it(struct stager *st, struct staged *out)
+static int make_staged(struct stager *st, struct staged *out)
 {
-	int code = prepare(st);
+	int code = prepare_stage(st);
 
 	if (code == CLI_DONE) {
-		int r = build_tree(st, out);
+		int r = build_staged_tree(st, out);
 
 		code = r < 0 ? write_exit(r) : CLI_DONE;
 	}
@@ -404,7 +407,7 @@ static int check_reused(struct stager *st, const struct staged *u, bool *other)
 
 	if (code == CLI_DONE) {
 		r = to < 0 ? error_errno(st->err, -errno, "'%s'", u->path)
-			   : compare(st, to, u->files);
+			   : compare_staged(st, to, u->files);
 		*other = to < 0 || r == COPY_DIFFERS;
 		if (r == 0)
 			r = stage_origin_look_again(&st->origin, st->err);
@@ -416,21 +419,22 @@ static int check_reused(struct stager *st, const struct staged *u, bool *other)
 	return code;
 }
 
-static int begin(struct stager *st, const struct staging_want *want,
-		 struct staged *out)
+static int begin_stage(struct stager *st, const struct staging_want *want,
+		       struct staged *out)
 {
 	int r;
 
 	opening = st;
-	r = staging_begin(st->place, want, say, st, out, &st->build, st->err);
+	r = staging_begin(st->place, want, say_unless_quiet, st, out,
+			  &st->build, st->err);
 	return r < 0 ? write_exit(r) : CLI_DONE;
 }
 
 /* Found, or made. */
-static int have_it(struct stager *st, struct staging_want *want,
-		   struct staged *out)
+static int reuse_or_make(struct stager *st, struct staging_want *want,
+			 struct staged *out)
 {
-	int code = begin(st, want, out);
+	int code = begin_stage(st, want, out);
 	bool other = false;
 
 	if (code == CLI_DONE && out->reused && st->s->stage.verify) {
@@ -447,10 +451,10 @@ static int have_it(struct stager *st, struct staging_want *want,
 				"(%s): staging it anew",
 				st->err->text);
 		want->force = true;
-		code = begin(st, want, out);
+		code = begin_stage(st, want, out);
 	}
 	if (code == CLI_DONE && !out->reused)
-		code = make_it(st, out);
+		code = make_staged(st, out);
 	opening = NULL;
 	return code;
 }
@@ -466,7 +470,7 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 			       ? CLI_MEMORY
 			       : write_exit(r);
 	signals_hold(st);
-	r = have_it(st, want, out);
+	r = reuse_or_make(st, want, out);
 	if (r != CLI_DONE) {
 		staging_tidy(st->place);
 		staging_close(st->place);

@@ -22,9 +22,9 @@ struct reading {
 	bool one;         /* group for all */
 };
 
-static int no_memory(const struct command *c)
+static int list_no_memory(const struct command *c)
 {
-	cli_say(c, "out of memory");
+	cli_say(c, "out of memory for the list of what is staged");
 	return CLI_MEMORY;
 }
 
@@ -39,7 +39,8 @@ static bool push_copy(struct strings *v, const char *text)
 	return false;
 }
 
-static struct stage_group *group_of(struct reading *rd, const char *source)
+static struct stage_group *stage_group_of(struct reading *rd,
+					  const char *source)
 {
 	struct stage_groups *g = rd->out;
 	struct stage_group fresh = {.sources = VEC_EMPTY};
@@ -61,19 +62,19 @@ static struct stage_group *group_of(struct reading *rd, const char *source)
 
 static int add_named(struct reading *rd, const char *source, const char *path)
 {
-	struct stage_group *g = group_of(rd, source);
+	struct stage_group *g = stage_group_of(rd, source);
 	cleanup_free char *base = NULL;
 	cleanup_free char *full = NULL;
 
 	if (!g)
-		return no_memory(rd->c);
+		return list_no_memory(rd->c);
 	if (rd->one && !rd->s->joined) { /* mended if there is but one source */
 		base = session_base_name(source);
 		if (!base || asprintf(&full, "%s/%s", base, path) < 0)
-			return no_memory(rd->c);
+			return list_no_memory(rd->c);
 	}
 	return push_copy(&g->paths, full ? full : path) ? CLI_DONE
-							: no_memory(rd->c);
+							: list_no_memory(rd->c);
 }
 
 static int add_operand(struct reading *rd, const char *text)
@@ -82,7 +83,7 @@ static int add_operand(struct reading *rd, const char *text)
 	int r;
 
 	if (!operand_split(text, &o))
-		return no_memory(rd->c);
+		return list_no_memory(rd->c);
 	r = add_named(rd, o.source, o.path);
 	operand_free(&o);
 	return r;
@@ -157,7 +158,7 @@ int stage_groups_read(struct stage_groups *out, const struct command *c,
 	rd.one = s->stage.name || s->joined;
 	if (s->stage.files_from && argc == 1) {
 		if (!operand_split(argv[0], &only))
-			return no_memory(c);
+			return list_no_memory(c);
 		if (!*only.path)
 			rd.only = only.source;
 	}

@@ -33,7 +33,7 @@
 
 /* By the clock that they are taken from, which may lag behind: who hosts this machine may
  * not let it have its interrupts. */
-static uint64_t now(void)
+static uint64_t clock_of_files(void)
 {
 	struct timespec t;
 
@@ -42,7 +42,7 @@ static uint64_t now(void)
 }
 
 /* From when on a change can be told from this one. */
-static uint64_t settles(const struct stat *st)
+static uint64_t settled_at(const struct stat *st)
 {
 	return file_time(&st->st_ctim) +
 	       (st->st_ctim.tv_nsec % 1000000 ? TICK : TICK_COARSE);
@@ -50,9 +50,9 @@ static uint64_t settles(const struct stat *st)
 
 /* ---- the sources themselves ---------------------------------------------- */
 
-static void wait_until(uint64_t when)
+static void wait_for_clock(uint64_t when)
 {
-	uint64_t is = now(), most = is + TICK_COARSE, was;
+	uint64_t is = clock_of_files(), most = is + TICK_COARSE, was;
 
 	when = when < most ? when : most;
 	for (unsigned i = 0; i < WAITS && is < when; i++) {
@@ -62,7 +62,7 @@ static void wait_until(uint64_t when)
 		if (nanosleep(&t, NULL) < 0)
 			return; /* a signal: nobody cares any more */
 		was = is;
-		is = now();
+		is = clock_of_files();
 		if (is < was)
 			return; /* somebody has set the clock */
 	}
@@ -72,18 +72,18 @@ int stage_origin_look(struct stage_origin *o, struct error *err)
 {
 	o->ids = calloc(o->q->n_sources, sizeof *o->ids);
 	if (!o->ids)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the list of sources");
 	for (size_t i = 0; i < o->q->n_sources; i++) {
 		struct stat st;
 
 		if (stat(o->q->sources[i], &st) < 0)
 			return error_errno(err, -errno, "'%s'",
 					   o->q->sources[i]);
-		o->settled = max_u64(o->settled, settles(&st));
+		o->settled = max_u64(o->settled, settled_at(&st));
 	}
 	/* What is in a directory may be a moment younger. */
-	wait_until(o->settled + TICK);
-	o->begun = now();
+	wait_for_clock(o->settled + TICK);
+	o->begun = clock_of_files();
 	for (size_t i = 0; i < o->q->n_sources; i++) {
 		struct stat st;
 
@@ -112,7 +112,8 @@ int stage_origin_look_again(const struct stage_origin *o, struct error *err)
 }
 
 /* Absolute, as far as it can be: it may be gone.  `st` NULL: it is missing. */
-static bool add(struct stage_origin *o, const char *path, const struct stat *st)
+static bool add_source_file(struct stage_origin *o, const char *path,
+			    const struct stat *st)
 {
 	struct staging_source one = {.there = st};
 	char cwd[PATH_MAX];
@@ -126,7 +127,7 @@ static bool add(struct stage_origin *o, const char *path, const struct stat *st)
 	}
 	if (st) {
 		identity_of(st, &one.id);
-		if (settles(st) <= o->begun)
+		if (settled_at(st) <= o->begun)
 			one.changed = file_time(&st->st_ctim);
 	}
 	return staging_sources_add(&o->list, path, &one);
@@ -159,9 +160,9 @@ static bool path_in_source(const struct stage_origin *o, size_t i,
 }
 
 /* All of a source that were listed, for what may be added to them. */
-static int add_directories(struct stage_origin *o, size_t source,
-			   const struct copy_plan *p, bool all, bool *changed,
-			   struct error *err)
+static int add_listed_directories(struct stage_origin *o, size_t source,
+				  const struct copy_plan *p, bool all,
+				  bool *changed, struct error *err)
 {
 	char path[PATH_MAX + 8];
 	struct stat st;
@@ -173,19 +174,19 @@ static int add_directories(struct stage_origin *o, size_t source,
 			continue;
 		if (all && faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS))
 			return error_errno(err, -errno, "'%s'", path);
-		*changed |= settles(&st) > o->begun;
-		o->settled = max_u64(o->settled, settles(&st));
-		if (!add(o, path, &st))
-			return error_set(err, -ENOMEM, "out of memory");
+		*changed |= settled_at(&st) > o->begun;
+		o->settled = max_u64(o->settled, settled_at(&st));
+		if (!add_source_file(o, path, &st))
+			return error_no_memory(err, "the list of sources");
 	}
 	return 0;
 }
 
 /* Nobody opens what is empty, nor a link that leads nowhere: both may lead to bytes
  * later without a change of their directory. */
-static int add_empty(struct stage_origin *o, size_t source,
-		     const struct copy_plan *p, bool *changed,
-		     struct error *err)
+static int add_empty_files(struct stage_origin *o, size_t source,
+			   const struct copy_plan *p, bool *changed,
+			   struct error *err)
 {
 	char path[PATH_MAX + 8];
 	struct stat st;
@@ -199,7 +200,7 @@ static int add_empty(struct stage_origin *o, size_t source,
 		    stat(path, &st) < 0 || !S_ISREG(st.st_mode))
 			continue;
 		*changed |= st.st_size > 0;
-		ok = add(o, path, &st);
+		ok = add_source_file(o, path, &st);
 	}
 	for (uint64_t i = 0; ok && i < p->links.n; i++) {
 		if (!path_in_source(o, source, p, p->links.at[i].ino, path,
@@ -207,11 +208,11 @@ static int add_empty(struct stage_origin *o, size_t source,
 		    lstat(path, &st) < 0 || !S_ISLNK(st.st_mode))
 			continue;
 		if (stat(path, &st) < 0)
-			ok = add(o, path, NULL);
+			ok = add_source_file(o, path, NULL);
 		else
 			*changed |= S_ISREG(st.st_mode);
 	}
-	return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return ok ? 0 : error_no_memory(err, "the list of sources");
 }
 
 int stage_origin_directories(struct stage_origin *o, const struct copy_plan *p,
@@ -226,17 +227,17 @@ int stage_origin_directories(struct stage_origin *o, const struct copy_plan *p,
 		if (stat(o->q->sources[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
 		identity_of(&st, &o->ids[i]);
-		r = add_directories(o, i, p, all, changed, err);
+		r = add_listed_directories(o, i, p, all, changed, err);
 		if (r == 0)
-			r = add_empty(o, i, p, changed, err);
+			r = add_empty_files(o, i, p, changed, err);
 	}
 	return r;
 }
 
 /* ---- everything ---------------------------------------------------------- */
 
-static int add_file(struct stage_origin *o, const char *path,
-		    const struct identity *was, struct error *err)
+static int add_opened_file(struct stage_origin *o, const char *path,
+			   const struct identity *was, struct error *err)
 {
 	struct identity is;
 	struct stat st;
@@ -246,7 +247,9 @@ static int add_file(struct stage_origin *o, const char *path,
 	identity_of(&st, &is);
 	if (!identity_equal(was, &is))
 		return file_fail_stale(err, path, was, &is);
-	return add(o, path, &st) ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return add_source_file(o, path, &st)
+		       ? 0
+		       : error_no_memory(err, "the list of sources");
 }
 
 int stage_origin_files(struct stage_origin *o, struct handles *h,
@@ -255,7 +258,7 @@ int stage_origin_files(struct stage_origin *o, struct handles *h,
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < o->q->n_sources; i++)
-		r = add_file(o, o->q->sources[i], &o->ids[i], err);
+		r = add_opened_file(o, o->q->sources[i], &o->ids[i], err);
 	for (uint32_t i = 0; r == 0 && i < handles_count(h); i++) {
 		struct identity id;
 		const char *path;
@@ -264,9 +267,10 @@ int stage_origin_files(struct stage_origin *o, struct handles *h,
 		if (!path)
 			continue;
 		if (known)
-			r = add_file(o, path, &id, err);
-		else if (access(path, F_OK) < 0 && !add(o, path, NULL))
-			r = error_set(err, -ENOMEM, "out of memory");
+			r = add_opened_file(o, path, &id, err);
+		else if (access(path, F_OK) < 0 &&
+			 !add_source_file(o, path, NULL))
+			r = error_no_memory(err, "the list of sources");
 	}
 	return r;
 }

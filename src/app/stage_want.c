@@ -129,13 +129,13 @@ static char *source_text(const struct stage_request *q, char *const *real)
 	return n < 0 ? NULL : text;
 }
 
-static int by_text(const void *a, const void *b)
+static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* With its length, so that no text looks like two. */
-static void print_text(FILE *f, const char *text)
+static void print_counted_text(FILE *f, const char *text)
 {
 	fprintf(f, "%zu:%s ", strlen(text), text);
 }
@@ -156,19 +156,20 @@ static bool make_key(const struct stage_request *q, const struct settings *s,
 	}
 	fprintf(f, "%zu ", q->n_sources);
 	for (size_t i = 0; i < q->n_sources; i++) {
-		print_text(f, s->names && s->names[i] ? s->names[i] : "");
-		print_text(f, real[i]);
+		print_counted_text(f,
+				   s->names && s->names[i] ? s->names[i] : "");
+		print_counted_text(f, real[i]);
 	}
 	for (size_t i = 0; i < q->n_paths; i++)
 		paths[i] = q->paths[i];
-	qsort(paths, q->n_paths, sizeof *paths, by_text);
+	qsort(paths, q->n_paths, sizeof *paths, compare_texts);
 	/* An empty path is all there is, as is none. */
 	for (size_t i = 0; i < q->n_paths && *paths[0]; i++)
-		print_text(f, paths[i]);
-	print_text(f, options);
-	print_text(f, s->dataset ? s->dataset : "");
-	print_text(f, s->prefix ? s->prefix : "");
-	print_text(f, s->subdir ? s->subdir : "");
+		print_counted_text(f, paths[i]);
+	print_counted_text(f, options);
+	print_counted_text(f, s->dataset ? s->dataset : "");
+	print_counted_text(f, s->prefix ? s->prefix : "");
+	print_counted_text(f, s->subdir ? s->subdir : "");
 	free(paths);
 	if (fclose(f) == 0)
 		staging_key(text, key);
@@ -223,7 +224,7 @@ int stage_want(const struct stage_request *q, const struct settings *s,
 	       struct error *err)
 {
 	char **real = calloc(q->n_sources, sizeof *real);
-	int r = real ? 0 : error_set(err, -ENOMEM, "out of memory");
+	int r = real ? 0 : error_no_memory(err, "the paths of the sources");
 
 	*want = (struct staging_want){.transient = q->transient,
 				      .exact = q->name,
@@ -241,7 +242,8 @@ int stage_want(const struct stage_request *q, const struct settings *s,
 		texts->source = source_text(q, real);
 		if (!texts->name || !texts->options || !texts->source ||
 		    !make_key(q, s, real, texts->options, want->key))
-			r = error_set(err, -ENOMEM, "out of memory");
+			r = error_no_memory(
+				err, "the description of what is staged");
 	}
 	want->name = texts->name;
 	want->source = texts->source;

@@ -63,7 +63,7 @@ struct jobs {
 	struct error *err;
 };
 
-static void fail(struct jobs *j, const struct error *why)
+static void fail_jobs(struct jobs *j, const struct error *why)
 {
 	if (!j->code) {
 		*j->err = *why;
@@ -85,8 +85,8 @@ static struct write_rows rows_of(const struct jobs *j, size_t i)
 				   .last = i + 1 == j->p->parts.n};
 }
 
-static _Noreturn void work(struct jobs *j, unsigned slot, size_t part,
-			   pid_t parent)
+static _Noreturn void run_worker(struct jobs *j, unsigned slot, size_t part,
+				 pid_t parent)
 {
 	const struct rlimit none = {0, 0};
 	struct write_rows rows = rows_of(j, part);
@@ -105,7 +105,7 @@ static _Noreturn void work(struct jobs *j, unsigned slot, size_t part,
 	_exit(r < 0 ? 1 : 0);
 }
 
-static void start(struct jobs *j, unsigned slot)
+static void start_worker(struct jobs *j, unsigned slot)
 {
 	struct worker *w = &j->workers[slot];
 	pid_t parent = getpid();
@@ -115,18 +115,18 @@ static void start(struct jobs *j, unsigned slot)
 	j->shared->err[slot].code = 0;
 	if (pipe(pipes) < 0) {
 		error_errno(&err, -errno, "cannot make a pipe");
-		fail(j, &err);
+		fail_jobs(j, &err);
 		return;
 	}
 	w->pid = fork();
 	if (w->pid == 0) {
 		close(pipes[0]);
-		work(j, slot, j->next, parent);
+		run_worker(j, slot, j->next, parent);
 	}
 	close(pipes[1]);
 	if (w->pid < 0) {
 		error_errno(&err, -errno, "cannot fork");
-		fail(j, &err);
+		fail_jobs(j, &err);
 		close(pipes[0]);
 		w->pid = 0;
 		return;
@@ -146,7 +146,7 @@ static void use_early(struct jobs *j, size_t part)
 	j->in->n_early -= (unsigned)n;
 }
 
-static void end(struct jobs *j, unsigned slot)
+static void end_worker(struct jobs *j, unsigned slot)
 {
 	struct worker *w = &j->workers[slot];
 	const char *path = j->p->parts.at[w->part].path;
@@ -174,10 +174,10 @@ static void end(struct jobs *j, unsigned slot)
 					      : "it ended");
 	if (!j->o.no_lock)
 		hdf5_write_sweep(path);
-	fail(j, &err);
+	fail_jobs(j, &err);
 }
 
-static void signal_all(struct jobs *j, int n)
+static void signal_workers(struct jobs *j, int n)
 {
 	for (unsigned i = 0; i < j->n; i++)
 		if (j->workers[i].pid)
@@ -198,19 +198,19 @@ static void wait_for_some(struct jobs *j)
 	if (interrupted && !j->told) {
 		j->told = true;
 		j->when = time(NULL);
-		signal_all(j, SIGTERM);
+		signal_workers(j, SIGTERM);
 	} else if (j->told && time(NULL) - j->when > PATIENCE) {
-		signal_all(j, SIGKILL);
+		signal_workers(j, SIGKILL);
 	}
 	if (poll(p, n, TICK_MS) > 0)
 		for (unsigned i = 0; i < n; i++)
 			if (p[i].revents)
-				end(j, slot[i]);
+				end_worker(j, slot[i]);
 	progress_update(&j->progress,
 			min_u64(j->shared->bytes, j->progress.total));
 }
 
-static unsigned running(const struct jobs *j)
+static unsigned running_workers(const struct jobs *j)
 {
 	unsigned n = 0;
 
@@ -219,14 +219,14 @@ static unsigned running(const struct jobs *j)
 	return n;
 }
 
-static void run(struct jobs *j)
+static void run_jobs(struct jobs *j)
 {
-	while (running(j) ||
+	while (running_workers(j) ||
 	       (j->next < j->p->parts.n && !j->code && !interrupted)) {
 		for (unsigned i = 0; i < j->n && !j->code && !interrupted; i++)
 			if (!j->workers[i].pid && j->next < j->p->parts.n)
-				start(j, i);
-		if (running(j))
+				start_worker(j, i);
+		if (running_workers(j))
 			wait_for_some(j);
 	}
 	progress_clear(&j->progress);
@@ -234,12 +234,12 @@ static void run(struct jobs *j)
 		struct error err = {0};
 
 		error_set(&err, -EINTR, "interrupted");
-		fail(j, &err);
+		fail_jobs(j, &err);
 	}
 }
 
 /* As many at once as there are threads for, and memory. */
-static void divide(struct jobs *j, const struct settings *s)
+static void choose_jobs(struct jobs *j, const struct settings *s)
 {
 	unsigned threads = s->threads ? s->threads : system_cores();
 	uint64_t memory = s->pack.memory ? s->pack.memory : system_memory() / 4;
@@ -275,17 +275,17 @@ int write_jobs_run(const struct write_plan *p, const struct settings *s,
 
 	*done = 0;
 	if (shared == MAP_FAILED)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "what the writing processes share");
 	j.shared = shared;
 	j.o.done = &j.shared->bytes;
-	divide(&j, s);
+	choose_jobs(&j, s);
 	progress_init(&j.progress,
 		      s->quiet      ? "none"
 		      : s->progress ? s->progress
 				    : "auto",
 		      "writing",
 		      in->fd < 0 ? 0 : (p->end - p->begin) * p->row_bytes);
-	run(&j);
+	run_jobs(&j);
 	munmap(shared, sizeof *j.shared);
 	*done = j.done;
 	return j.code;

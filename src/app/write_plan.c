@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/write.h"
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/parse.h"
@@ -95,10 +96,10 @@ static int add_part(struct parts *out, const struct tensor *t, uint32_t part,
 		return 0;
 	free(p->path);
 	free(p->data);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "the list of parts");
 }
 
-static int by_rows(const void *x, const void *y)
+static int compare_parts(const void *x, const void *y)
 {
 	const struct write_part *a = x, *b = y;
 
@@ -129,7 +130,8 @@ static int list_parts(struct parts *out, const struct tensor *t,
 	if (r < 0)
 		return r;
 	if (out->list.n)
-		qsort(out->list.at, out->list.n, sizeof *out->list.at, by_rows);
+		qsort(out->list.at, out->list.n, sizeof *out->list.at,
+		      compare_parts);
 	for (size_t i = 1; i < out->list.n; i++)
 		if (out->list.at[i].begin < out->list.at[i - 1].end)
 			return error_set(err, -ENOTSUP,
@@ -142,26 +144,21 @@ static int list_parts(struct parts *out, const struct tensor *t,
 static int find_flags(struct write_part *p, const struct parts *flags,
 		      struct error *err)
 {
-	size_t low = 0, high = flags->list.n;
+	/* The first that ends behind the part's begin. */
+	struct bisect b = bisect_in(0, flags->list.n);
 
-	while (low < high) { /* the first that ends behind the part's begin */
-		size_t mid = low + (high - low) / 2;
-
-		if (flags->list.at[mid].end <= p->begin)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < flags->list.n) {
-		const struct write_part *f = &flags->list.at[low];
+	while (bisect_next(&b))
+		bisect_answer(&b, flags->list.at[b.mid].end > p->begin);
+	if (b.lo < flags->list.n) {
+		const struct write_part *f = &flags->list.at[b.lo];
 
 		if (f->begin <= p->begin && f->end >= p->end &&
 		    f->file == p->file) {
 			p->flags = strdup(f->data);
 			p->flags_first = f->first + (p->begin - f->begin);
 			return p->flags ? 0
-					: error_set(err, -ENOMEM,
-						    "out of memory");
+					: error_no_memory(err,
+							  "the list of flags");
 		}
 	}
 	return 0;
@@ -229,8 +226,8 @@ static int choose_rows(struct write_plan *p, const struct settings *s,
 }
 
 /* Those of `all` that have some of the rows, cut to these. */
-static int take_parts(struct write_plan *p, struct parts *all,
-		      struct error *err)
+static int choose_parts(struct write_plan *p, struct parts *all,
+			struct error *err)
 {
 	uint64_t at = p->begin;
 
@@ -245,7 +242,7 @@ static int take_parts(struct write_plan *p, struct parts *all,
 		part.begin = at;
 		part.end = min_u64(part.end, p->end);
 		if (!vec_push(&p->parts, part))
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the list of parts");
 		from->path = from->data = NULL; /* taken over */
 		at = part.end;
 	}
@@ -287,7 +284,7 @@ static int check_tensor(struct write_plan *p, const struct tensor *t,
 }
 
 /* What can be known of the files before one of them is replaced. */
-static int look_at_parts(const struct write_plan *p, struct error *err)
+static int check_part_files(const struct write_plan *p, struct error *err)
 {
 	for (size_t i = 0; i < p->parts.n; i++) {
 		const char *path = p->parts.at[i].path;
@@ -320,7 +317,7 @@ static int plan_tensor(struct write_plan *p, const struct settings *s,
 	if (r == 0)
 		r = choose_rows(p, s, &all, err);
 	if (r == 0)
-		r = take_parts(p, &all, err);
+		r = choose_parts(p, &all, err);
 	/* What is wrong with flags matters when they are to be set. */
 	if (r == 0 && t->flags && t->flags->rank == 1 && !t->flags->why_not &&
 	    list_parts(&flags, t->flags, &ignored) == 0)
@@ -339,8 +336,8 @@ static int plan_tensor(struct write_plan *p, const struct settings *s,
 }
 
 /* TARGET, TARGET:PATH; without a path it is the dataset `data`. */
-static int find_tensor(struct session *session, const char *path,
-		       struct tensor **out, struct error *err)
+static int find_target_tensor(struct session *session, const char *path,
+			      struct tensor **out, struct error *err)
 {
 	struct node node;
 	int r = tree_walk(fs_tree(session->fs), *path ? path : DATA, &node,
@@ -381,7 +378,7 @@ static int lock_main(struct write_plan *p, const char *path, struct error *err)
 	return error_set(err, -EBUSY, "it is being merged by another process");
 }
 
-static int exit_of(int code)
+static int exit_of_plan(int code)
 {
 	switch (code) {
 	case -EINVAL:
@@ -406,19 +403,19 @@ int write_plan_make(struct write_plan *p, const struct command *c,
 
 	*p = (struct write_plan){.main_fd = -1};
 	if (!operand_split(target, &o)) {
-		cli_say(c, "out of memory");
+		cli_say(c, "out of memory for the name of the target");
 		return CLI_MEMORY;
 	}
 	r = session_open(&session, &o.source, 1, s, 0, &err);
 	if (r == 0) {
-		r = find_tensor(session, o.path, &t, &err);
+		r = find_target_tensor(session, o.path, &t, &err);
 		if (r == 0)
 			r = plan_tensor(p, s, t, &err);
 		if (r == 0 && p->distributed && !s->pack.no_lock)
 			r = lock_main(p, o.source, &err);
 		/* After that: a merge that deletes them is told of as such. */
 		if (r == 0)
-			r = look_at_parts(p, &err);
+			r = check_part_files(p, &err);
 		if (r < 0)
 			error_prefix(&err, "%s: ", o.source);
 	}
@@ -428,5 +425,5 @@ int write_plan_make(struct write_plan *p, const struct command *c,
 		return CLI_DONE;
 	write_plan_free(p);
 	cli_say(c, "%s", err.text);
-	return exit_of(r);
+	return exit_of_plan(r);
 }
