@@ -66,7 +66,7 @@ static enum idle_end unmount_idle(struct fuse_face *f)
 }
 
 /* Ends an idle session; looks once a second. */
-static void *watch(void *arg)
+static void *watch_idle(void *arg)
 {
 	enum idle_end end = IDLE_BUSY;
 	struct fuse_face *f = arg;
@@ -112,7 +112,7 @@ static int watch_start(struct fuse_face *f, struct error *err)
 	f->finished = false;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&f->watcher, NULL, watch, f);
+	r = pthread_create(&f->watcher, NULL, watch_idle, f);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return r ? error_errno(err, -r, "cannot start a thread") : 0;
 }

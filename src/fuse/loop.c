@@ -64,7 +64,7 @@ static void wake_up(int sig)
 	(void)sig;
 }
 
-static void fail(struct fuse_loop *l, int r)
+static void fail_loop(struct fuse_loop *l, int r)
 {
 	int none = 0;
 
@@ -104,13 +104,13 @@ static void *serve_requests(void *arg)
 		fuse_session_exit(l->session);
 	/* Who has no memory leaves the work to the others. */
 	if (r < 0 && r != -EINTR && r != -EAGAIN && r != -ENOMEM)
-		fail(l, r);
+		fail_loop(l, r);
 	sem_post(&l->ended);
 	return NULL;
 }
 
 /* How many there are. */
-static unsigned start(struct fuse_loop *l, unsigned threads)
+static unsigned start_workers(struct fuse_loop *l, unsigned threads)
 {
 	sigset_t most, old;
 	unsigned n = 0;
@@ -132,7 +132,7 @@ static unsigned start(struct fuse_loop *l, unsigned threads)
 	return n;
 }
 
-static void stop(struct fuse_loop *l, unsigned n, unsigned ended)
+static void stop_workers(struct fuse_loop *l, unsigned n, unsigned ended)
 {
 	while (ended < n) {
 		struct timespec until;
@@ -200,8 +200,8 @@ int fuse_loop(struct fuse_session *session, unsigned threads)
 	l->session = session;
 	sem_init(&l->ended, 0, 0);
 	sigaction(WAKE, &wake, &before);
-	n = start(l, threads);
-	stop(l, n, wait_for_end(l, n));
+	n = start_workers(l, threads);
+	stop_workers(l, n, wait_for_end(l, n));
 	r = fuse_session_exited(session) ? atomic_load(&l->failure) : -ENOMEM;
 	sigaction(WAKE, &before, NULL);
 	sem_destroy(&l->ended);

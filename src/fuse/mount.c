@@ -238,10 +238,11 @@ static int session_new(struct fuse_face *f, const struct fuse_face_options *o,
 		f->session = fuse_session_new(&args, &fuse_face_ops,
 					      sizeof fuse_face_ops, f);
 	fuse_opt_free_args(&args);
+	if (!f->session && !ok)
+		return error_no_memory(err, "the options of the mount");
 	if (!f->session)
-		return error_set(err, ok ? -EINVAL : -ENOMEM,
-				 ok ? "libfuse does not accept the options"
-				    : "out of memory");
+		return error_set(err, -EINVAL,
+				 "libfuse does not accept the options");
 	return 0;
 }
 
@@ -302,7 +303,7 @@ int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 
 	*out = NULL;
 	if (!f)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the mount");
 	f->fs = fs;
 	f->threads = o->threads ? o->threads : 1;
 	f->timeout = o->timeout;
@@ -313,7 +314,9 @@ int fuse_face_mount(struct fuse_face **out, const struct fuse_face_options *o,
 	pthread_cond_init(&f->wake, NULL);
 	if (fuse_face_on_fd(o->mountpoint)) {
 		f->mountpoint = strdup(o->mountpoint);
-		r = f->mountpoint ? 0 : error_set(err, -ENOMEM, "no memory");
+		r = f->mountpoint ? 0
+				  : error_no_memory(
+					    err, "the path of the mount point");
 	} else {
 		r = check_system(o, err);
 		if (r == 0)

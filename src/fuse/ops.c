@@ -101,14 +101,14 @@ static void param_of(const struct entry *e, struct fuse_entry_param *p)
 	p->entry_timeout = FOREVER;
 }
 
-static void forget(struct fs *fs, uint64_t ino, uint64_t n)
+static void drop_lookups(struct fs *fs, uint64_t ino, uint64_t n)
 {
 	tree_hold(fs_tree(fs), ino, -(int64_t)min_u64(n, INT64_MAX));
 }
 
 /* Look up a name, which the kernel knows of from then on. */
-static int look(struct fs *fs, uint64_t parent, const char *name,
-		struct entry *e)
+static int look_up_and_hold(struct fs *fs, uint64_t parent, const char *name,
+			    struct entry *e)
 {
 	int r, held = -ENOENT;
 
@@ -127,7 +127,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_face *f = face_of(req, COUNT_REQ_LOOKUP);
 	struct fuse_entry_param p;
 	struct entry e;
-	int r = look(f->fs, fuse_nodeid(parent), name, &e);
+	int r = look_up_and_hold(f->fs, fuse_nodeid(parent), name, &e);
 
 	if (r == 0) {
 		param_of(&e, &p);
@@ -139,14 +139,14 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	if (fuse_reply_entry(req, &p) < 0 && r == 0)
-		forget(f->fs, e.st.st_ino, 1); /* it never heard of it */
+		drop_lookups(f->fs, e.st.st_ino, 1); /* it never heard of it */
 }
 
 static void op_forget(fuse_req_t req, fuse_ino_t nodeid, uint64_t nlookup)
 {
 	struct fuse_face *f = fuse_req_userdata(req);
 
-	forget(f->fs, fuse_nodeid(nodeid), nlookup);
+	drop_lookups(f->fs, fuse_nodeid(nodeid), nlookup);
 	fuse_reply_none(req);
 }
 
@@ -156,7 +156,8 @@ static void op_forget_multi(fuse_req_t req, size_t count,
 	struct fuse_face *f = fuse_req_userdata(req);
 
 	for (size_t i = 0; i < count; i++)
-		forget(f->fs, fuse_nodeid(forgets[i].ino), forgets[i].nlookup);
+		drop_lookups(f->fs, fuse_nodeid(forgets[i].ino),
+			     forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 
@@ -300,20 +301,20 @@ static bool emit_entry(void *ctx, const char *name, const struct entry *e,
 
 /* One buffer goes from hand to hand: in a heap of its own each thread would keep the
  * pages of its last one. */
-static char *take_buffer(struct fuse_face *f)
+static char *get_listing_buffer(struct fuse_face *f)
 {
 	char *buf = atomic_exchange(&f->listing, NULL);
 
 	return buf ? buf : malloc(FUSE_FACE_READ_MAX);
 }
 
-static void give_back(struct fuse_face *f, char *buf)
+static void put_listing_buffer(struct fuse_face *f, char *buf)
 {
 	free(atomic_exchange(&f->listing, buf));
 }
 
-static void list(fuse_req_t req, uint64_t ino, size_t size, off_t pos,
-		 bool plus)
+static void reply_listing(fuse_req_t req, uint64_t ino, size_t size, off_t pos,
+			  bool plus)
 {
 	struct fuse_face *f = face_of(req, COUNT_REQ_READDIR);
 	struct listing l = {.req = req, .plus = plus};
@@ -321,7 +322,7 @@ static void list(fuse_req_t req, uint64_t ino, size_t size, off_t pos,
 	int r;
 
 	l.size = min_u64(size, FUSE_FACE_READ_MAX);
-	l.buf = take_buffer(f);
+	l.buf = get_listing_buffer(f);
 	if (!l.buf) {
 		fuse_reply_err(req, ENOMEM);
 		return;
@@ -332,21 +333,21 @@ static void list(fuse_req_t req, uint64_t ino, size_t size, off_t pos,
 		fuse_reply_err(req, -r);
 	else
 		fuse_reply_buf(req, l.buf, l.used);
-	give_back(f, l.buf);
+	put_listing_buffer(f, l.buf);
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t nodeid, size_t size,
 		       off_t pos, struct fuse_file_info *fi)
 {
 	(void)fi;
-	list(req, fuse_nodeid(nodeid), size, pos, false);
+	reply_listing(req, fuse_nodeid(nodeid), size, pos, false);
 }
 
 static void op_readdirplus(fuse_req_t req, fuse_ino_t nodeid, size_t size,
 			   off_t pos, struct fuse_file_info *fi)
 {
 	(void)fi;
-	list(req, fuse_nodeid(nodeid), size, pos, true);
+	reply_listing(req, fuse_nodeid(nodeid), size, pos, true);
 }
 
 /* ---- extended attributes ------------------------------------------------ */

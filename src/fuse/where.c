@@ -20,7 +20,7 @@
 #include "fuse/private.h"
 
 /* "\\040" is a blank, and so on: in place. */
-static void unescape(char *s)
+static void unescape_mountinfo(char *s)
 {
 	char *to = s;
 
@@ -53,7 +53,7 @@ static char *mounted_at(dev_t device)
 		    !end || makedev(major, minor) != device)
 			continue;
 		line[end] = '\0';
-		unescape(line + begin);
+		unescape_mountinfo(line + begin);
 		return strdup(line + begin);
 	}
 	return NULL;
