@@ -23,8 +23,8 @@ struct cost_check {
 	unsigned said, looked;
 };
 
-static void say_cost(const struct cost_check *c, const struct tensor *t,
-		     const struct sample_cost *cost)
+static void say_sample_cost(const struct cost_check *c, const struct tensor *t,
+			    const struct sample_cost *cost)
 {
 	char needs[32], has[32];
 
@@ -63,7 +63,7 @@ static int warn_if_costly(void *ctx, struct tensor *t)
 		return 0;
 	c->last = t;
 	if (c->said++ < SAID_MAX)
-		say_cost(c, t, &cost);
+		say_sample_cost(c, t, &cost);
 	return 0;
 }
 

@@ -48,8 +48,8 @@ static bool find_samples(struct names *x)
 }
 
 /* "a/b" from a directory on. */
-static bool walk_path(const struct tree *t, uint64_t dir, const char *path,
-		      struct node *out)
+static bool walk_named_path(const struct tree *t, uint64_t dir,
+			    const char *path, struct node *out)
 {
 	char name[FILES_NAME_MAX + 1];
 
@@ -94,13 +94,13 @@ static bool in_samples(const struct names *x, uint64_t dir, const char *line,
 	char end[FILES_NAME_MAX + 1];
 	cleanup_free char *longer = NULL;
 
-	if (walk_path(x->tree, dir, line, out))
+	if (walk_named_path(x->tree, dir, line, out))
 		return true;
 	if (line[strspn(line, "0123456789/")] ||
 	    !sample_ending(x->tree, dir, end) ||
 	    asprintf(&longer, "%s%s", line, end) < 0)
 		return false;
-	return walk_path(x->tree, dir, longer, out);
+	return walk_named_path(x->tree, dir, longer, out);
 }
 
 static bool find_named_file(struct names *x, const char *line, struct node *out)
@@ -110,7 +110,8 @@ static bool find_named_file(struct names *x, const char *line, struct node *out)
 	if (x->samples.n && in_samples(x, x->samples.at[x->last], line, out) &&
 	    S_ISREG(out->type))
 		return true;
-	if (walk_path(x->tree, TREE_ROOT, line, out) && S_ISREG(out->type))
+	if (walk_named_path(x->tree, TREE_ROOT, line, out) &&
+	    S_ISREG(out->type))
 		return true;
 	for (size_t i = 0; i < x->samples.n; i++)
 		if (in_samples(x, x->samples.at[i], line, out) &&

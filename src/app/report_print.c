@@ -315,7 +315,7 @@ static json_t *numbers(const uint64_t *v, unsigned n)
 	return a;
 }
 
-static void put_number(json_t *o, const char *key, uint64_t v)
+static void put_json_number(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
@@ -336,7 +336,7 @@ static void json_storage(const struct report *r, json_t *o)
 		json_object_set_new(
 			o, "chunk",
 			numbers(r->layout->grid->chunk, r->layout->grid->rank));
-		put_number(o, "chunk_bytes", r->layout->grid->chunk_bytes);
+		put_json_number(o, "chunk_bytes", r->layout->grid->chunk_bytes);
 		for (unsigned i = 0; i < p->n; i++)
 			json_array_append_new(
 				filters, json_text(p->filter[i].name,
@@ -345,7 +345,7 @@ static void json_storage(const struct report *r, json_t *o)
 	json_object_set_new(o, "filters", filters);
 	if (r->by_library)
 		put_json_text(o, "decoded_by", decoder_name(r));
-	put_number(o, "bytes", r->tensor->bytes);
+	put_json_number(o, "bytes", r->tensor->bytes);
 	json_object_set_new(o, "stored_bytes",
 			    r->counted ? json_integer((json_int_t)r->stored)
 				       : json_null());
@@ -359,11 +359,11 @@ static json_t *json_blocks(const struct report *r)
 {
 	json_t *o = json_object();
 
-	put_number(o, "total", r->blocks);
-	put_number(o, "present", r->present);
-	put_number(o, "missing", r->missing);
-	put_number(o, "unusable", r->bad);
-	put_number(o, "never_written", r->unwritten);
+	put_json_number(o, "total", r->blocks);
+	put_json_number(o, "present", r->present);
+	put_json_number(o, "missing", r->missing);
+	put_json_number(o, "unusable", r->bad);
+	put_json_number(o, "never_written", r->unwritten);
 	return o;
 }
 
@@ -372,18 +372,19 @@ static json_t *json_sample(const struct report *r)
 	cleanup_free char *cheaper = report_cheaper(r);
 	json_t *o = json_object();
 
-	put_number(o, "axes", r->sample_axes);
-	put_number(o, "bytes", r->sample.bytes);
-	put_number(o, "chunks", r->sample.chunks);
-	put_number(o, "decoded_bytes", read_decodes(r) ? r->sample.decoded : 0);
-	put_number(o, "samples_per_chunk",
-		   is_chunked(r) ? samples_per_chunk(r) : 1);
-	put_number(o, "cache_in_order",
-		   read_decodes(r) ? r->sample.decoded : 0);
-	put_number(o, "cache_random",
-		   !read_decodes(r)           ? 0
-		   : samples_per_chunk(r) > 1 ? r->tensor->bytes
-					      : r->sample.decoded);
+	put_json_number(o, "axes", r->sample_axes);
+	put_json_number(o, "bytes", r->sample.bytes);
+	put_json_number(o, "chunks", r->sample.chunks);
+	put_json_number(o, "decoded_bytes",
+			read_decodes(r) ? r->sample.decoded : 0);
+	put_json_number(o, "samples_per_chunk",
+			is_chunked(r) ? samples_per_chunk(r) : 1);
+	put_json_number(o, "cache_in_order",
+			read_decodes(r) ? r->sample.decoded : 0);
+	put_json_number(o, "cache_random",
+			!read_decodes(r)           ? 0
+			: samples_per_chunk(r) > 1 ? r->tensor->bytes
+						   : r->sample.decoded);
 	if (cheaper)
 		put_json_text(o, "cheaper", cheaper);
 	return o;
@@ -417,9 +418,9 @@ json_t *report_json(const struct report *r)
 	json_dtype(t, o);
 	json_object_set_new(o, "distributed", json_boolean(t->mosaic != NULL));
 	if (t->mosaic) {
-		put_number(o, "parts", t->nparts);
-		put_number(o, "mappings", mosaic_count(t->mosaic));
-		put_number(o, "nested_parts", r->nested);
+		put_json_number(o, "parts", t->nparts);
+		put_json_number(o, "mappings", mosaic_count(t->mosaic));
+		put_json_number(o, "nested_parts", r->nested);
 	}
 	if (t->why_not) {
 		put_json_text(o, "not_shown", t->why_not);
@@ -433,7 +434,8 @@ json_t *report_json(const struct report *r)
 		json_t *key =
 			json_text(r->flags[i].value, strlen(r->flags[i].value));
 
-		put_number(flags, json_string_value(key), r->flags[i].blocks);
+		put_json_number(flags, json_string_value(key),
+				r->flags[i].blocks);
 		json_decref(key);
 	}
 	json_object_set_new(o, "flags", flags);
@@ -443,7 +445,7 @@ json_t *report_json(const struct report *r)
 				problems, json_text(r->problems[i],
 						    strlen(r->problems[i])));
 	json_object_set_new(o, "problems", problems);
-	put_number(o, "problem_count", r->n_problems);
+	put_json_number(o, "problem_count", r->n_problems);
 	if (t->note)
 		put_json_text(o, "note", t->note);
 	return o;
