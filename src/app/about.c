@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sources tell of themselves, for people: JSON objects as lines. */
+/* Print what a source reports about itself (a JSON object) as lines for people. */
 #include "app/about.h"
 
 #include <stdbool.h>
@@ -76,7 +76,7 @@ static bool is_value_empty(const char *key, const json_t *v)
 	return json_is_false(v) || (json_is_array(v) && !json_array_size(v));
 }
 
-/* "offset 0, bytes 512, at 1024" */
+/* A row is printed like "offset 0, bytes 512, at 1024". */
 static void print_row(const json_t *v, FILE *out)
 {
 	const char *key, *comma = "";

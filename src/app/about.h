@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sources tell of themselves, for people. */
+/* Print what a source reports about itself as lines for people. */
 #ifndef APP_ABOUT_H
 #define APP_ABOUT_H
 
 #include <jansson.h>
 #include <stdio.h>
 
-/* What source_ops.about gave: a line for each key, lists as lines; numbers that are
- * 0, and what is empty, are left out. */
+/* Print the object that source_ops.about returned: a line for each key, and a line for
+ * each entry of a list. Numbers that are 0 and empty values are left out. */
 void about_print(const json_t *o, FILE *out);
-/* Text with what a terminal may take for a command replaced. */
+/* Print text with each control character replaced by '?', because a terminal may take it
+ * for a command. */
 void about_say(const char *text, FILE *out);
 
 #endif

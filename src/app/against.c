@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Find and start the program behind `tensorfs verify --against=READER`. */
+/* Finds and starts the program behind `tensorfs verify --against=READER`. */
 
 /*
  * Readers are packages of Python (h5py, zarr) or other programs (unsquashfs), so the
@@ -18,7 +18,7 @@
 
 #define HELPER "strangers"
 
-/* As contrib/against/kinds.py has them. */
+/* The same list as in contrib/against/kinds.py. */
 static const char *const readers[] = {"auto",     "h5py", "tar",   "zip",
 				      "squashfs", "zarr", "numpy", "parquet",
 				      "arrow",    NULL};
@@ -59,7 +59,7 @@ static int check_against_options(const struct command *c,
 	return CLI_DONE;
 }
 
-/* The path of this program's executable; malloc'ed, NULL: unknown. */
+/* Return the path of this program's executable (malloc'ed), NULL if it is not known. */
 static char *own_path(void)
 {
 	char path[PATH_MAX];
@@ -69,8 +69,9 @@ static char *own_path(void)
 						 : NULL;
 }
 
-/* The helper beside the program in a build tree, where it is installed, or where that is
- * relative to the program, if the installation was moved; malloc'ed, NULL: nowhere. */
+/* Return the path of the helper (malloc'ed), NULL if there is none. It is looked for
+ * beside the program (a build tree), then relative to the program (an installation that
+ * was moved), then where it was installed. */
 static char *find_helper(const char *self)
 {
 	static const char *const beside[] = {
@@ -96,7 +97,8 @@ static const char *find_python(void)
 
 	if (python && *python)
 		return python;
-	/* The one that packages of the distribution belong to, whatever PATH says. */
+	/* This is the Python that the distribution's packages belong to, whatever PATH
+	 * says. */
 	return access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3"
 						     : "python3";
 }
@@ -136,7 +138,8 @@ static int run_helper(const struct command *c, const struct settings *s,
 	return CLI_INCOMPLETE;
 }
 
-/* Is there such a source?  A path behind it would be another thing to compare. */
+/* Check that the source exists. A path behind it is refused, because the whole source is
+ * compared. */
 static int check_source(const struct command *c, const char *source)
 {
 	struct operand o;

@@ -12,11 +12,12 @@
 #include "base/log.h"
 #include "extent/guard.h"
 
-/* Variables of libhdf5 that are used as prefix= is (formats/hdf5/file/resolve.c). */
+/* Environment variables of libhdf5 that have the effect of prefix=
+ * (formats/hdf5/file/resolve.c). */
 static const char *const prefix_variables[] = {
 	"HDF5_VDS_PREFIX", "HDF5_EXT_PREFIX", "HDF5_EXTFILE_PREFIX"};
 
-/* The directory that `path` is in. */
+/* Allow the directory that holds `path`. */
 static bool add_parent(struct handles *h, const char *path)
 {
 	cleanup_free char *dir = strdup(path);
@@ -30,14 +31,15 @@ static bool add_parent(struct handles *h, const char *path)
 	return handles_confine(h, dir);
 }
 
-/* A directory is its own tree.  A file's tree is the directory where it is named and
- * the one where it is, which differ when it is a symlink. */
+/* Allow the tree of a source. A directory is its own tree. A file has two: the directory
+ * that holds its name, and the directory of the file itself, which differ when it is a
+ * symlink. */
 static bool add_source(struct handles *h, const char *path)
 {
 	cleanup_free char *real = realpath(path, NULL);
 	struct stat st;
 
-	/* A pattern of files, or opening it says what is wrong. */
+	/* `path` may be a pattern of files. If it is missing, opening it reports that. */
 	if (!real || stat(real, &st) < 0)
 		return errno != ENOMEM && add_parent(h, path);
 	if (S_ISDIR(st.st_mode))
@@ -45,7 +47,8 @@ static bool add_source(struct handles *h, const char *path)
 	return add_parent(h, path) && add_parent(h, real);
 }
 
-/* Directories with ':' between; "${ORIGIN}" is the directory of a source. */
+/* Allow the directories of a list separated by ':'; "${ORIGIN}" is the directory of a
+ * source. */
 static bool add_prefixes(struct handles *h, const char *list,
 			 char *const *paths, size_t n)
 {

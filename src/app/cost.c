@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Say at mount which tensors the cache is too small for. */
-/*
- * A sample that decodes more than the cache holds decodes it anew for each
- * neighbour: a cache just below the limit is worth nothing.  What a sample
- * decodes follows from its shape and that of the chunks, so it can be said
- * before anybody waits for it.  Of a virtual dataset that takes a look at one of
- * its parts, so only that many are looked at.
- */
+/* Warns at mount time about tensors that the cache is too small for. */
+/* If a sample decodes more bytes than the cache holds, its neighbours decode the same
+ * chunks again: a cache just below that limit saves nothing. What a sample decodes
+ * follows from its shape and the shape of the chunks, so the warning can come before the
+ * first read. For a virtual dataset one of its parts has to be opened, so only
+ * VIRTUAL_MAX of them are examined. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,7 +17,7 @@
 
 struct cost_check {
 	const struct settings *s;
-	const struct tensor *last; /* that was said */
+	const struct tensor *last; /* the tensor of the last warning */
 	unsigned said, looked;
 };
 
@@ -38,7 +36,8 @@ static void say_sample_cost(const struct cost_check *c, const struct tensor *t,
 		 ((cost->decoded + cost->decoded / 4) >> 20) + 1);
 }
 
-/* Its structure is said, and its fields come right after it. */
+/* Return true if `t` is a field of the structure that was warned about last. The walk
+ * visits fields right after their structure. */
 static bool is_field_of_last(const struct cost_check *c, const struct tensor *t)
 {
 	static const char fields[] = "/fields/";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fork into the background; the parent's exit status is the truth. */
+/* Forks into the background; the parent's exit status tells whether the mount succeeded. */
 
 /*
  *	parent                      child
@@ -10,14 +10,14 @@
  *	    end of file   <---------- died
  *
  * The kernel closes the pipe when the child dies in any way, so the parent
- * never waits in vain.
+ * never waits for ever.
  *
- * Under Slurm the background may be no place to live.  A step ends when its tasks
- * have exited, and what else is in its cgroup is killed then, whatever session it
- * is in; where Slurm does not track by cgroups (proctrack/linuxproc, pgid) it is
- * forgotten instead, and outlives the job.  So the first process of a task must
- * not fork and exit.  Slurm tells its number, which is also that of a batch script
- * and of a shell that runs more commands; these are not us.
+ * Under Slurm a daemon may not survive in the background.  A step ends when its tasks
+ * have exited.  Then Slurm kills the other processes in its cgroup, whatever session
+ * they are in.  Where Slurm does not track by cgroups (proctrack/linuxproc, pgid) it
+ * forgets them instead, and they outlive the job.  So the first process of a task must
+ * not fork and exit.  SLURM_TASK_PID is the id of that process.  It may also be a batch
+ * script or a shell that runs further commands; then it differs from our own id.
  */
 #include "app/daemon.h"
 
@@ -203,7 +203,8 @@ void notify_ready(const char *fifo)
 	pthread_detach(thread);
 }
 
-/* sd_notify(3), which is a datagram; an '@' stands for the abstract NUL. */
+/* Speaks the protocol of sd_notify(3), which is one datagram. An '@' at the start of the
+ * address stands for the NUL of an abstract socket. */
 void notify_service_manager(void)
 {
 	static const char ready[] = "READY=1";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources inside of sources, as commands come across them. */
+/* Finds and opens sources that lie inside other sources. */
 #include "app/inside.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool is_below_node(const struct tree *t, const struct node *top,
 	uint64_t up;
 
 	if (top->dir == 0 && top->node == 0)
-		return true; /* all of its tree */
+		return true; /* the whole tree is below its root */
 	while (ino != top->ino) {
 		if (tree_parent(t, ino, &up) < 0 || up == ino)
 			return false;

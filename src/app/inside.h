@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources inside of sources, as commands come across them. */
+/* Find and open sources that lie inside other sources. */
 #ifndef APP_INSIDE_H
 #define APP_INSIDE_H
 
@@ -7,13 +7,14 @@
 #include "formats/registry/nest.h"
 #include "tree/graft.h"
 
-/* The source that a node is of.  NULL: not known. */
+/* Return the source that a node belongs to, NULL if it is not known. */
 struct source *inside_source(const struct session *s, const struct node *n);
-/* A node that is a source not looked into yet: look into it.  -errno; -ENOTSUP: a view of
- * members, with nothing behind it. */
+/* If the node is a source that was not opened yet, open it and make *n its root. Return
+ * 0 or -errno; -ENOTSUP if it is a view of members, which is not stored. */
 int inside_enter(const struct tree *t, struct node *n, struct error *err);
-/* The next source below `top` (but not inside of another such), from number *i on;
- * NULL at the end.  *out is its node; not opened by this. */
+/* Find the next source below `top`, from number *i on, but not inside a source that is
+ * itself below `top`. Return NULL at the end. *out is its node; the source is not
+ * opened. */
 struct graft *inside_next(const struct tree *t, const struct node *top,
 			  uint32_t *i, struct node *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals that end long work: it notices, cleans up, and dies of them then. */
+/* Signals that end long work: the work notices them, cleans up, and then dies of them. */
 #include "app/interrupt.h"
 
 #include <signal.h>

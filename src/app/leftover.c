@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a mount leaves behind whose daemon was killed: the tree that it staged. */
+/* Removes what a mount leaves behind when its daemon was killed: the tree that it
+ * staged. */
 
-/*
- * The source of a staged mount, as the kernel has it, is the path of the tree, so
- * that --to need not be said again.  Of other mounts it is a file of the user:
- * where there is no directory of ours beside it, nothing was staged there.  It may
- * be on a file system that does not answer, and is looked at only where that is
- * none of a network.
- */
+/* In the kernel's table of mounts, the source of a staged mount is the path of its tree,
+ * so the user need not repeat --to. The source of any other mount is a file of the user;
+ * if there is no directory of tensorfs beside it, nothing was staged there. It may be on
+ * a file system that does not answer, so only paths on local file systems are examined. */
 #include "app/leftover.h"
 
 #include <stdlib.h>
@@ -20,11 +18,12 @@
 #include "base/clock.h"
 #include "staging/staging.h"
 
-/* Who was killed holds his locks until his memory is freed. */
+/* A killed process holds its locks until its memory is freed. */
 #define ENDING_MS 500
 #define LOOK_MS 10
 
-/* Remove what nobody holds; is a transient tree of this name left? */
+/* Remove trees that no process holds. Return true if a transient tree of this name is
+ * left. */
 static bool tidy_and_find(const char *to, const char *name)
 {
 	struct staging_list list;
@@ -52,7 +51,8 @@ static bool is_path_below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && path[n] == '/';
 }
 
-/* By the names alone: nobody is asked. */
+/* Return true if `path` is on a local file system. Decides by the names in the table
+ * alone, so it cannot block. */
 static bool is_local_path(const struct mount_list *all, const char *path)
 {
 	const struct mount_entry *on = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Read the kernel's table of mounts; take a mount away. */
+/* Reads the kernel's table of mounts, and unmounts. */
 #include "app/mountinfo.h"
 
 #include <errno.h>
@@ -15,11 +15,12 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 
-/* A mount that is in use is looked at so often, and so many nanoseconds apart. */
+/* Unmounting a mount that is in use is tried BUSY_TRIES times, BUSY_PAUSE_NS nanoseconds
+ * apart. */
 #define BUSY_TRIES 10
 #define BUSY_PAUSE_NS (5 * 1000 * 1000)
 
-/* "\040" and friends, in place. */
+/* Decode the octal escapes of the kernel ("\040" is a blank), in place. */
 static void unescape_mount_field(char *s)
 {
 	char *to = s;
@@ -52,8 +53,8 @@ void mounts_free(struct mount_list *l)
 	vec_free(l);
 }
 
-/* "36 35 98:0 /root /point opts shared:1 - type source options"; -EINVAL: a
- * line that is not like this (skipped). */
+/* Parse a line like "36 35 98:0 /root /point opts shared:1 - type source options"
+ * (proc_pid_mountinfo(5)). Return -EINVAL for any other line, which the caller skips. */
 static int parse_mount_line(char *line, struct mount_entry *out)
 {
 	char *field[5], *rest, *save = NULL;
@@ -110,8 +111,9 @@ int mounts_read(struct mount_list *out, const char *file, struct error *err)
 	return 0;
 }
 
-/* The id of the mount that a path lies on, or -1.  With O_PATH the file system is
- * not asked, so that it may be dead; as a directory, autofs mounts it. */
+/* Return the id of the mount that a path lies on, or -1. With O_PATH the kernel does not
+ * ask the file system, so its daemon may be dead. Opening it as a directory makes autofs
+ * mount it. */
 static int mount_id(const char *path)
 {
 	cleanup_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -144,7 +146,8 @@ const struct mount_entry *mounts_holding(const struct mount_list *l,
 	return mounts_by_id(l, mount_id(path));
 }
 
-/* By its id: of mounts with one path, some may be covered. */
+/* Searches by id, because several mounts can have one path, and all but the last are
+ * covered. */
 const struct mount_entry *mounts_find(const struct mount_list *l,
 				      const char *point)
 {
@@ -219,7 +222,7 @@ char *mount_point_path(const char *path)
 	return joined;
 }
 
-/* Where libfuse looks for it when mounting: there first, PATH or not. */
+/* Try the path where libfuse looks first when it mounts, then PATH. */
 static _Noreturn void exec_fusermount(const char *point, bool lazy)
 {
 	static const char usual[] = "/usr/bin/fusermount3";
@@ -232,7 +235,8 @@ static _Noreturn void exec_fusermount(const char *point, bool lazy)
 	_exit(127);
 }
 
-/* What fusermount3 said, its first line; its exit status, or -errno. */
+/* Run fusermount3. `said` is set to the first line of its output. Return its exit
+ * status, or -errno. */
 static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 {
 	int pipes[2], status;
@@ -303,7 +307,8 @@ static int detach_once(const char *point, bool lazy, struct error *err)
 	return error_set(err, -EPERM, "cannot unmount '%s': %s", point, said);
 }
 
-/* For 10 us at a time the process that reads files ahead has one open (readahead.c). */
+/* Repeats a busy unmount, because the process that reads files ahead (readahead.c) has a
+ * file open for 10 us at a time. */
 int mount_detach(const char *point, bool lazy, struct error *err)
 {
 	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
