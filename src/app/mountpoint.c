@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Look at a mount point before mounting; repair one whose daemon died. */
+/* Examines a mount point before mounting, and removes a mount whose daemon died. */
 
-/*
- * A dead mount answers ENOTCONN, or ECONNABORTED to who was waiting, but attributes that
- * the kernel still keeps can hide that from stat; statfs always asks the daemon.
- */
+/* A dead mount answers ENOTCONN, or ECONNABORTED to a call that was already waiting.
+ * Attributes that the kernel still caches can hide that from stat; statfs always asks
+ * the daemon. */
 #include "app/mountpoint.h"
 
 #include <ctype.h>
@@ -22,7 +21,7 @@
 #include "app/netfs.h"
 #include "base/cleanup.h"
 
-/* Of /dev/fuse, on every Linux. */
+/* The device number of /dev/fuse on every Linux. */
 #define FUSE_MAJOR 10
 #define FUSE_MINOR 229
 
@@ -47,7 +46,7 @@ static int check_descriptor(const char *path, struct error *err)
 	return 0;
 }
 
-/* Nobody but its owner may even look at a FUSE mount, dead or alive. */
+/* Explain -EACCES: only its owner may even stat a FUSE mount, dead or alive. */
 static int refuse_foreign(const char *path, struct error *err)
 {
 	const struct mount_entry *m = NULL;
@@ -70,8 +69,8 @@ static int refuse_foreign(const char *path, struct error *err)
 	return r;
 }
 
-/* The directory's type and source if it is mounted on; `dead` tells whether
- * its daemon has gone. */
+/* Stat the mount point; sentences say why it cannot be used.  *dead is set if the daemon
+ * of a mount on it has died; *st is not set then. */
 static int look_at_mountpoint(const char *path, struct stat *st, bool *dead,
 			      struct error *err)
 {
@@ -121,7 +120,8 @@ static int check_empty(const char *path, struct error *err)
 	DIR *d = opendir(path);
 	struct dirent *e;
 
-	/* Not readable is not our business: the kernel decides. */
+	/* If the directory is not readable, the kernel decides whether it can be mounted
+	 * on. */
 	if (!d)
 		return 0;
 	while ((e = readdir(d)))
@@ -139,7 +139,7 @@ static int check_empty(const char *path, struct error *err)
 	return 0;
 }
 
-/* A source below the mount point could not be read once we are mounted. */
+/* Refuse a source below the mount point, because the mount would hide it. */
 static int check_sources(const char *path, char *const *sources, size_t n,
 			 struct error *err)
 {
@@ -164,7 +164,8 @@ static int check_sources(const char *path, char *const *sources, size_t n,
 	return 0;
 }
 
-/* The mount would be there on this node, and an empty directory on others. */
+/* Refuse a network file system: only this node would see the mount, and the others an
+ * empty directory. */
 static int check_network(const char *path, struct error *err)
 {
 	const char *name = network_fs(path);
@@ -196,7 +197,7 @@ int mountpoint_check(const struct command *c, const char *path,
 			    : error_no_memory(err,
 					      "the path of the mount point");
 	}
-	/* Dead mounts can lie on top of each other. */
+	/* Dead mounts can be stacked. */
 	for (int i = 0; i < 16; i++) {
 		struct mount_list mounts;
 		const struct mount_entry *m;

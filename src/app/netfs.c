@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* File systems that other nodes share, by the names and numbers they have. */
+/* Recognises file systems that several nodes share, by their type names and magic
+ * numbers. */
 
 /*
  * A FUSE mount belongs to the node that made it.  On a directory that all nodes
- * see, the others find it empty, and whoever looks there from elsewhere while
- * the daemon dies, too; so people are told before it happens.
+ * see, the other nodes find it empty; so the user is told before that happens.
  *
- * The kernel's table of mounts names the type, which for FUSE is the only thing
- * that tells sshfs from a local disk; the row is found by the id of the mount,
+ * The kernel's table of mounts has the name of the type, which alone tells a FUSE
+ * file system of a server (sshfs) from a local one; the row is found by the id of the mount,
  * because paths in the table may be covered by later mounts.  Where the table
  * lacks the mount (a chroot, a detached tree) the magic number of statfs(2) is
- * asked.  What neither knows counts as local: refusing a scratch disk that is
- * new to us would cost more than a mount that others do not see.
+ * used.  An unknown type counts as local: refusing an unknown scratch disk would cost
+ * more than a mount that other nodes do not see.
  *
  * Left out: virtiofs, vboxsf and the like, a virtual machine's view of its host,
- * because what they share with whom nobody can tell; and overlays, whose
+ * because it is not known whether other machines share it; and overlays, whose
  * directories are the node's own whatever lies below.
  */
 #include "app/netfs.h"
@@ -25,7 +25,7 @@
 struct network_type {
 	const char *type; /* without "fuse." */
 	const char *name;
-	uint32_t magic; /* 0: none of its own */
+	uint32_t magic; /* 0 if it has none of its own */
 };
 
 static const struct network_type network_types[] = {
@@ -99,8 +99,8 @@ static const char *network_fs_of_name(const char *name, size_t len)
 	return NULL;
 }
 
-/* Some FUSE file systems have no type of their own, but say who they are where
- * others name their device ("mountpoint-s3", "https://..."). */
+/* Some FUSE file systems have no type of their own, but give their name in place of the
+ * device ("mountpoint-s3", "https://..."). */
 const char *network_fs_of_type(const char *type, const char *source)
 {
 	if (!strncmp(type, "fuse.", 5))

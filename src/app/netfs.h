@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is a directory on a file system that other nodes share? */
+/* Tells whether a directory is on a file system that several nodes share. */
 #ifndef APP_NETFS_H
 #define APP_NETFS_H
 
@@ -7,14 +7,13 @@
 
 #include "app/mountinfo.h"
 
-/* The name of the network or cluster file system that an existing directory is
- * on ("NFS", "Lustre", "sshfs"; static), or NULL: a local one, or nobody can
- * tell.  Follows symlinks and mounts what autofs has there; waits as long as
- * that file system does. */
+/* Return the name of the network or cluster file system that an existing directory is on
+ * ("NFS", "Lustre", "sshfs"; static), or NULL if it is local or unknown.  Follows
+ * symlinks, and makes autofs mount.  Blocks as long as that file system takes to answer. */
 const char *network_fs(const char *path);
 
-/* What that goes by.  `type` and `source` as mountinfo has them ("fuse.sshfs",
- * "host:/home"), or the magic number of statfs(2). */
+/* The same by a type and source as in mountinfo ("fuse.sshfs", "host:/home"), or by a
+ * magic number of statfs(2). */
 const char *network_fs_of_type(const char *type, const char *source);
 const char *network_fs_of_magic(uint32_t magic);
 

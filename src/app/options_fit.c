@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Options that change nothing: without another option, or for these sources. */
+/* Refuses options that change nothing: without another option, or for these sources. */
 
-/*
- * What is given and does nothing was meant to do something.  Options that say how tensors
- * are shown are not here: there may be tensors in any archive.
- */
+/* An option that has no effect was given for a reason, so it is an error.  Options for
+ * the display of tensors are not checked, because any archive may hold tensors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +28,7 @@ int options_check(const struct command *c, const struct settings *s)
 	return 0;
 }
 
-/* The sources that an option is for. */
+/* The kinds of sources that an option may apply to. */
 enum { OF_ARCHIVES = 1, OF_DIRECTORIES = 2, OF_FILES = 4, OF_OTHERS = 8 };
 
 static unsigned kind_of_source(const struct source_ops *ops)
@@ -61,7 +59,7 @@ int options_fit(const struct settings *s, struct source *const *sources,
 	};
 	unsigned kinds = 0;
 
-	if (s->shared) /* another one may have a use for it */
+	if (s->shared) /* another source may use the option */
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		kinds |= kind_of_source(sources[i]->ops);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Option order=: what is to be followed, of a tree that is there. */
-/*
- * A name is a path from the root; or from the root of a tensor's samples/ (of any tensor,
- * that which had the name before first), where the ending may be missing, as in order.txt.
- */
+/* Reads the option order=: the order in which files of a mount will be read. */
+/* A name is a path from the root of the mount, or from the samples/ directory of a
+ * tensor.  The tensor that had the previous name is tried first.  In samples/ the file
+ * name extension may be missing, as in order.txt. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,16 +17,16 @@
 #include "readahead/order/lines.h"
 #include "readahead/order/order.h"
 
-/* Tensors among whose samples a name is looked for. */
+/* The largest number of tensors whose samples/ are searched for a name. */
 #define TENSORS_MAX 256
 /* Bytes of the file that are read at once. */
 #define BLOCK 16384
 
 struct names {
 	const struct tree *tree;
-	vec(uint64_t) ino;     /* of each line */
-	vec(uint64_t) samples; /* directories called so */
-	size_t last;           /* the one that had the last name */
+	vec(uint64_t) ino;     /* the inode of each line */
+	vec(uint64_t) samples; /* inodes of the directories samples/ */
+	size_t last; /* index in `samples` of the directory that had the last name */
 };
 
 static bool find_samples(struct names *x)
@@ -47,7 +46,7 @@ static bool find_samples(struct names *x)
 	return true;
 }
 
-/* "a/b" from a directory on. */
+/* Look up a path like "a/b" from directory `dir`. */
 static bool walk_named_path(const struct tree *t, uint64_t dir,
 			    const char *path, struct node *out)
 {
@@ -69,7 +68,7 @@ static bool walk_named_path(const struct tree *t, uint64_t dir,
 	}
 }
 
-/* The ending of the files of a directory, or of those below it. */
+/* Find the file name extension of the files in a directory, or of those below it. */
 static bool sample_ending(const struct tree *t, uint64_t dir,
 			  char out[FILES_NAME_MAX + 1])
 {
@@ -168,7 +167,7 @@ static int read_names(struct names *x, int fd, struct error *err)
 	return r;
 }
 
-/* A device is not even opened. */
+/* Open the list.  A device is not opened at all, because that alone may have effects. */
 static int open_names(const char *path, struct error *err)
 {
 	struct stat st;
@@ -193,7 +192,7 @@ static int compare_inodes(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Each number once, and which of them each line is. */
+/* Make the sorted list of distinct inodes, and for each line the index in that list. */
 static int number_lines(const struct names *x, struct follow_order *out,
 			struct error *err)
 {

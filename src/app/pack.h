@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `pack`: its lists, its report, and what it does that is no plain pack. */
+/* The parts of `pack`: its lists, its report, shards and rechunking. */
 #ifndef APP_PACK_H
 #define APP_PACK_H
 
@@ -7,10 +7,11 @@
 #include "app/progress.h"
 #include "pack/shards/shards.h"
 
-/* Defaults that depend on the machine and on where `top` is: threads, jobs, memory. */
+/* Set the defaults that depend on the machine and on where `top` is: threads, jobs,
+ * memory. */
 void pack_defaults(struct settings *s, const char *top);
 
-/* Lines (or, with `null`, texts that end with NUL) of a file, "-": standard input. */
+/* The lines of a file (with `null`, its texts that end with NUL); "-" is standard input. */
 struct pack_list {
 	char *text;
 	const char **at; /* NULL-terminated */
@@ -22,52 +23,56 @@ void pack_list_free(struct pack_list *l);
 struct pack_lists {
 	struct pack_list only, first;
 };
-/* Options of the scan and the feed as the settings have them; `lists` is to be freed.
- * 0, or an exit code with a sentence on stderr. */
+/* Set the options of the scan and of the feed from the settings.  The caller frees
+ * `lists`, also after a failure.  Return 0, or an exit code after a sentence on stderr. */
 int pack_options(const struct command *c, const struct settings *s,
 		 const char *out, struct scan_options *scan,
 		 struct feed_options *feed, struct pack_lists *lists);
 void pack_lists_free(struct pack_lists *l);
 
-/* What was done, for people or as JSON. */
+/* What pack did, to be printed for people or as JSON. */
 struct pack_report {
 	const char *output, *format;
 	const struct scan *scan;
-	struct sink_result result; /* but these are its strings: */
+	struct sink_result result; /* but its strings are copied here: */
 	char codec[64];
-	char *index;                        /* of a tar; owned; NULL */
-	const struct shards_result *shards; /* NULL: it is one file */
+	char *index; /* the index file of a tar; owned; NULL if there is none */
+	const struct shards_result *shards; /* NULL if the output is one file */
 	double seconds;
 	bool verified;
-	uint64_t differences; /* that --verify found */
+	uint64_t differences; /* differences that --verify found */
 };
-/* Problems on stderr, the summary where it belongs: the exit code. */
+/* Print problems on stderr, and the summary where the settings want it.  Return the exit
+ * code. */
 int pack_say(const struct command *c, const struct settings *s,
 	     const struct pack_report *r);
-/* The exit code for a failure to write. */
+/* Return the exit code for a failure to write. */
 int pack_exit(int code);
-/* What ended it.  `made`: the output has its name, and was about to be verified. */
+/* Print why pack ended early.  `made`: the output is complete and has its name, but was
+ * not wholly verified. */
 void pack_say_end(const struct command *c, const char *output, bool made,
 		  int code, const struct error *why);
 
-/* Does the disk give the bytes that were written?  As sink_args.check has it. */
+/* Check that the disk returns the bytes that were written.  A function for
+ * sink_args.check. */
 int pack_check_bytes(const struct settings *s, const char *path, int fd,
 		     const uint64_t xxh3[2], struct error *err);
-/* Compare what was packed with the directory, through our own reader.  Differences are
- * said; their number.  -errno with a sentence: it could not be done. */
+/* Compare the output with the directory, through the readers of tensorfs.  Prints the
+ * differences, and returns their number; -errno with a sentence if it could not compare. */
 int64_t pack_verify(const struct command *c, struct settings *s,
 		    const char *top, struct scan *scan,
 		    const struct feed_options *feed, const struct sink_args *a,
 		    const struct sink_ops *ops, struct error *err);
-/* `pack SOURCE[:PATH] OUT.h5`: an exit code. */
+/* Run `pack SOURCE[:PATH] OUT.h5`.  Return an exit code. */
 int pack_rechunk(const struct command *c, struct settings *s,
 		 const char *source, const char *out);
-/* Is it shards that is asked for?  Then: an exit code. */
+/* pack_wants_shards returns whether the settings ask for shards; pack_shards then makes
+ * them, and returns an exit code. */
 bool pack_wants_shards(const struct settings *s);
 int pack_shards(const struct command *c, struct settings *s, const char *top,
 		const char *pattern, const struct sink_ops *ops);
 
-/* --chunk=sample: a sample is a chunk. */
+/* Return whether --chunk=sample was given: one chunk for each sample. */
 bool pack_chunk_is_sample(const struct settings *s);
 
 #endif

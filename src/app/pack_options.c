@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `pack` was told: lists of names, times, owners, limits. */
+/* Turns the settings of `pack` into options: lists of names, times, owners, limits. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "base/system.h"
 #include "base/vec.h"
 
-/* A far file system answers many questions at once; a near one is limited by cores, or by
- * a disk that likes a queue. */
+/* A network file system answers many requests at once.  A local one is limited by cores,
+ * or by a disk that needs a queue. */
 #define JOBS_FAR 16
 #define JOBS_NEAR 4
 #define MEMORY_LEAST (UINT64_C(64) << 20)
@@ -69,7 +69,8 @@ static int read_list_file(FILE *f, const char *file, char **text, size_t *n,
 	return 0;
 }
 
-/* Empty lines are nothing; a carriage return at the end of one neither. */
+/* Split the text into names.  Empty lines are skipped, and so is a carriage return at
+ * the end of a line. */
 static bool split_list(struct pack_list *l, size_t n, bool null)
 {
 	vec(const char *) list = VEC_EMPTY;
@@ -109,7 +110,7 @@ int pack_list_read(struct pack_list *out, const char *file, bool null,
 	r = read_list_file(f, file, &out->text, &n, err);
 	if (own)
 		fclose(f);
-	/* As find -print0 writes it: it would be one name, the first. */
+	/* A list from find -print0 would be read as one name, its first. */
 	if (r == 0 && !null && memchr(out->text, '\0', n))
 		r = error_set(err, -EINVAL,
 			      "'%s' has NUL bytes, which no name has; if they "
@@ -135,8 +136,9 @@ void pack_lists_free(struct pack_lists *l)
 	pack_list_free(&l->first);
 }
 
-/* Later times become this one, so that what was built from the same sources at another
- * time is the same (reproducible-builds.org/specs/source-date-epoch). */
+/* Read SOURCE_DATE_EPOCH. Modification times after it are set to it, so that building
+ * again from the same sources gives the same bytes
+ * (reproducible-builds.org/specs/source-date-epoch). */
 static int source_date_epoch(int64_t *out, struct error *err)
 {
 	const char *text = getenv("SOURCE_DATE_EPOCH");
@@ -154,7 +156,8 @@ static int source_date_epoch(int64_t *out, struct error *err)
 	return 0;
 }
 
-/* Where a link leads is what will be replaced. */
+/* Leave a file of the output out of the scan.  Symlinks are followed, because their
+ * target is what gets replaced. */
 static void skip_output(struct scan_options *o, const char *path)
 {
 	cleanup_free char *real = realpath(path, NULL);

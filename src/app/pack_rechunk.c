@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `pack SOURCE[:PATH] OUT.h5`: a file whose tensor gets other chunks. */
+/* `pack SOURCE[:PATH] OUT.h5`: copies a file, and gives one tensor other chunks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@
 #include "tensors/rechunk/hdf5_rechunk.h"
 #include "views/view.h"
 
-/* Samples that are single numbers go so many into a chunk. */
+/* If a sample is a single number, a chunk holds this many. */
 #define SCALARS_CHUNK 1024
-/* Of the memory, for decoded chunks. */
+/* The share 1/CACHE_SHARE of the memory is for decoded chunks. */
 #define CACHE_SHARE 4
-/* Tensors that are named when it is not clear which one is meant. */
+/* The largest number of tensors that are listed when it is not clear which one is meant. */
 #define LISTED 12
 
 struct rechunker {
@@ -30,7 +30,7 @@ struct rechunker {
 	struct session *session;
 	struct tensor *tensor;
 	uint64_t chunk[RANK_MAX];
-	unsigned rank;   /* of --chunk; 0: not given */
+	unsigned rank;   /* of --chunk; 0 if not given */
 	bool sample;     /* --chunk=sample */
 	uint64_t others; /* tensors that are not rechunked */
 	struct progress progress;
@@ -38,7 +38,7 @@ struct rechunker {
 
 /* ---- what was asked for -------------------------------------------------- */
 
-/* Options of directories. */
+/* Return the name of a given option that applies to directories only, or NULL. */
 static const char *foreign_option(const struct settings *s)
 {
 	const struct {
@@ -68,7 +68,7 @@ static const char *foreign_option(const struct settings *s)
 	return NULL;
 }
 
-/* "1,1,256,256" */
+/* Parse a chunk shape like "1,1,256,256", or "sample". */
 static int parse_chunk(struct rechunker *r)
 {
 	const char *at = r->s->pack.chunk;
@@ -107,9 +107,11 @@ static int parse_chunk(struct rechunker *r)
 
 struct tensors {
 	struct tensor *at[LISTED];
-	struct tensor *signal; /* the last one that the file calls samples */
+	struct tensor
+		*signal; /* the last one that the file marks as a signal */
 	uint64_t n, signals;
-	uint64_t others; /* text, single values: what cannot be rechunked */
+	uint64_t
+		others; /* tensors that cannot be rechunked: text, single values */
 };
 
 static int collect_tensor(void *ctx, struct tensor *t)
@@ -158,7 +160,7 @@ static int find_rechunk_tensor(struct rechunker *r, const struct node *node)
 		cli_say(r->c, "out of memory for the list of tensors");
 		return CLI_MEMORY;
 	}
-	/* HyperSpy and NeXus files say which one the others are about. */
+	/* HyperSpy and NeXus files mark the tensor that the others describe. */
 	if (all.n == 1 || all.signals == 1) {
 		r->tensor = all.n == 1 ? all.at[0] : all.signal;
 		r->others = all.n - 1 + all.others;
@@ -176,7 +178,8 @@ static int find_rechunk_tensor(struct rechunker *r, const struct node *node)
 	return CLI_SOURCE;
 }
 
-/* A sample is what `info` and a mount take for one; single numbers go many into one. */
+/* Set the chunk to one sample, as `info` and a mount define it; many single numbers
+ * share a chunk. */
 static void chunk_of_sample(struct rechunker *r)
 {
 	const struct tensor *t = r->tensor;
@@ -196,7 +199,7 @@ static int check_rank(struct rechunker *r)
 	if (r->sample)
 		chunk_of_sample(r);
 
-	/* What cannot be rechunked at all is said later. */
+	/* A tensor that cannot be rechunked at all is reported later. */
 	if (!r->rank || r->rank == r->tensor->rank || !r->tensor->rank)
 		return CLI_DONE;
 	dtype_shape_text(r->tensor->shape, r->tensor->rank, shape,
@@ -382,7 +385,7 @@ int pack_rechunk(const struct command *c, struct settings *s,
 	struct node node;
 	int code;
 
-	/* What is not there may have been meant as a directory. */
+	/* A source that does not exist may have been meant as a directory. */
 	if (foreign && !strchr(source, ':') && access(source, F_OK) < 0) {
 		cli_say(c, "'%s': %s", source, strerror(errno));
 		return CLI_SOURCE;
@@ -396,7 +399,8 @@ int pack_rechunk(const struct command *c, struct settings *s,
 	code = parse_chunk(&r);
 	if (code)
 		return code;
-	r.dataset = s->dataset; /* of the output; of the source it is PATH */
+	r.dataset =
+		s->dataset; /* names the dataset in the output; in the source PATH does */
 	s->dataset = NULL;
 	s->cache_size = s->pack.memory / CACHE_SHARE;
 	s->views.source_order = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `pack` says when it is done. */
+/* Prints what `pack` did. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "app/pack.h"
 #include "base/parse.h"
 
-/* Sentences on stderr; the rest is counted. */
+/* The largest number of problems printed on stderr; further ones are counted. */
 #define PROBLEMS_SHOWN 100
 
 int pack_exit(int code)
@@ -62,7 +62,7 @@ static void say_problems(const struct command *c, const struct scan *s)
 			s->indexes);
 }
 
-/* What is in the output, that is, without what could not be read. */
+/* The contents of the output; entries that could not be read are not counted. */
 struct packed {
 	uint64_t entries, files, bytes;
 };
@@ -78,14 +78,16 @@ static struct packed count_packed(const struct pack_report *r)
 			continue;
 		n.entries++;
 		n.files += S_ISREG(e->mode);
-		/* In shards each name has its bytes. */
+		/* In shards each name of a file with several names has its own copy of
+		 * the bytes. */
 		if (S_ISREG(e->mode) && (r->shards || e->same_as == i))
 			n.bytes += e->size;
 	}
 	return n;
 }
 
-/* Those that were planned, without what could not be read. */
+/* Return the number of samples in the shards; samples that could not be read are not
+ * counted. */
 static uint64_t count_samples(const struct shards_result *r)
 {
 	uint64_t n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tensorfs pack --shards, --shard-size, --shard-count: a directory becomes many tars. */
+/* `tensorfs pack --shards`, --shard-size, --shard-count: packs a directory into many
+ * tars. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -94,7 +95,8 @@ static void set_options(struct sharder *p, const struct sink_ops *ops)
 		.stop = &interrupted};
 }
 
-/* A shard, opened as any source, has the bytes of its part of the scan. */
+/* Open a shard as a source, and compare it with its part of the scan.  Return the number
+ * of differences, or -errno. */
 static int64_t verify_shard(struct sharder *p, uint64_t k, struct error *err)
 {
 	const struct shard *part = &p->result.plan.list.at[k];
@@ -166,7 +168,7 @@ static int make_shards(struct sharder *p)
 	int r = shards_check(&p->o, &err);
 	bool made;
 
-	/* Listing millions of files takes long. */
+	/* Checked first, because listing millions of files takes long. */
 	if (r == 0)
 		r = scan_new(&p->scan, p->top, &p->scan_options, &interrupted,
 			     &err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Show bytes done, rate and time left on stderr. */
+/* Shows bytes done, rate and time left on stderr. */
 #include "app/progress.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Look at a tensor: parts, chunks, flags, and what a sample costs. */
+/* Examines a tensor: parts, chunks, flags, and the cost of a sample. */
 #include "app/report.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "views/members/beside.h"
 
 #define BATCH 1024
-#define LISTED 65536 /* chunks at a time */
-/* Distinct flag values that are told apart. */
+#define LISTED 65536 /* chunks that are listed at a time */
+/* The largest number of distinct flag values; further ones are counted together. */
 #define FLAGS_MAX 1000
 
 int report_part(struct tensor *t, uint32_t p, const struct layout **l,
@@ -57,7 +57,8 @@ struct report_rows *report_rows(const struct tensor *t)
 	return rows;
 }
 
-/* Its rows [*begin, *end) that there are; the bytes of one, 0: it has none. */
+/* Clip the rows of a part to those [*begin, *end) that exist.  Return the bytes of one
+ * row, 0 if there are no rows. */
 static uint64_t clip_rows(const struct report_rows *rows, const struct grid *g,
 			  uint64_t *begin, uint64_t *end)
 {
@@ -67,7 +68,8 @@ static uint64_t clip_rows(const struct report_rows *rows, const struct grid *g,
 		return 0;
 	*end = min_u64(rows->end, g->shape[0]);
 	*begin = min_u64(rows->begin, *end);
-	/* The product is a part of chunk_bytes or of the shape's, both checked. */
+	/* This cannot overflow: the product divides chunk_bytes or the size of the
+	 * shape, both checked. */
 	for (unsigned i = 1; i < g->rank; i++)
 		row *= g->shape[i];
 	return row;
@@ -99,7 +101,7 @@ void report_bytes(const struct report_rows *rows, const struct layout *l,
 	if (!l->grid->count)
 		return;
 	if (mul_overflows(l->grid->chunk_bytes / to, from, end)) {
-		*end = INT64_MAX; /* nobody has it: reading will say so */
+		*end = INT64_MAX; /* no file is that large; reading it will fail */
 		return;
 	}
 	if (!row || row % to)
@@ -110,7 +112,7 @@ void report_bytes(const struct report_rows *rows, const struct layout *l,
 
 /* ---- parts --------------------------------------------------------------- */
 
-/* Keep a sentence, or count it. */
+/* Add a sentence to the report, or only count it. */
 static void add_problem(struct report *r, const char *text)
 {
 	if (r->n_problems < REPORT_PROBLEMS)
@@ -118,7 +120,8 @@ static void add_problem(struct report *r, const char *text)
 	r->n_problems++;
 }
 
-/* A sparse grid; -ENOTSUP: it is not known to be one. */
+/* Count the chunks of a sparse grid.  Return -ENOTSUP if the source cannot list its
+ * chunks. */
 static int count_listed(struct report *r, struct tensor *t, uint32_t p,
 			const struct layout *l, uint64_t first, uint64_t end,
 			struct error *err)
@@ -207,8 +210,8 @@ static bool same_storage(const struct layout *a, const struct layout *b)
 
 static int count_nested(struct report *r, struct tensor *t);
 
-/* What one part stores.  Sentences about it are in the report already when it
- * fails without one. */
+/* Count what one part stores.  If it fails without setting *err, the sentences are in
+ * the report already. */
 static int count_part(struct report *r, struct tensor *t, uint32_t p,
 		      const struct layout *l, const struct report_rows *rows,
 		      struct error *err)
@@ -238,7 +241,7 @@ static int count_part(struct report *r, struct tensor *t, uint32_t p,
 	return 0;
 }
 
-/* One part: what is wrong goes into the report, and is returned. */
+/* Examine one part.  A failure is added to the report and returned. */
 static int look_at_part(struct report *r, struct tensor *t, uint32_t p,
 			const struct report_rows *rows)
 {
@@ -253,8 +256,8 @@ static int look_at_part(struct report *r, struct tensor *t, uint32_t p,
 	return code;
 }
 
-/* The parts of a part: its depth is bounded, their number not.  -ENODATA: one
- * is missing, if nothing worse is the matter. */
+/* Examine the parts of a part.  Their depth is bounded, but not their number.  Return
+ * the worst failure; -ENODATA (a part is missing) only if there is no other. */
 static int count_nested(struct report *r, struct tensor *t)
 {
 	cleanup_free struct report_rows *rows = report_rows(t);
@@ -282,7 +285,7 @@ static int count_nested(struct report *r, struct tensor *t)
 	return worst;
 }
 
-/* -ENOMEM, else 0. */
+/* Examine all parts of the tensor.  Return -ENOMEM or 0. */
 static int look_at_tensor_parts(struct report *r, struct error *err)
 {
 	struct tensor *t = r->tensor;
@@ -337,7 +340,7 @@ static int look_at_flag(struct report *r, uint64_t block, struct pinner *p,
 		       : error_no_memory(err, "the flags of the blocks");
 }
 
-/* The flags of the blocks that are there. */
+/* Count the flags of the blocks that are present. */
 static int look_at_flags(struct report *r, struct pinner *p, struct error *err)
 {
 	struct tensor *t = r->tensor;
@@ -356,7 +359,8 @@ static int look_at_flags(struct report *r, struct pinner *p, struct error *err)
 	return code;
 }
 
-/* Blocks are parts, or chunks, of which none can be missing; texts have none. */
+/* Count the blocks: parts of a mosaic, else chunks, which cannot be missing.  Texts have
+ * no blocks. */
 static void count_report_blocks(struct report *r)
 {
 	const struct tensor *t = r->tensor;
@@ -409,7 +413,8 @@ struct level {
 	uint64_t ino, next;
 };
 
-/* Is this a directory of an archive, without tensors beside its members? */
+/* Return true if this is a directory of an archive that has no member views with
+ * tensors. */
 static bool only_members(const struct tree *tree, const struct node *n)
 {
 	return (beside_are(n->files) || member_files_are(n->files)) &&
@@ -444,9 +449,9 @@ static int walk_tensors(struct tree *tree, const struct node *from, bool fields,
 			continue;
 		}
 		if (node.type != S_IFDIR || node.node)
-			continue; /* a view, or a file */
+			continue; /* this is a view or a file */
 		if (node.graft)
-			continue; /* another source */
+			continue; /* this is another source */
 		t = node.files ? tensor_of_files(node.files) : NULL;
 		below.ino = node.ino;
 		if (t)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command that makes samples of a tensor cheaper, ready to be pasted. */
+/* Makes the command that would make samples of a tensor cheaper to read, ready to be
+ * pasted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,11 @@
 #include "base/number.h"
 #include "pack/sink.h"
 
-/* Samples are dear that decode so many times their bytes, or touch so many chunks. */
+/* A sample is expensive if it decodes DEAR_TIMES its bytes, or touches DEAR_CHUNKS
+ * chunks. */
 #define DEAR_TIMES 8
 #define DEAR_CHUNKS 16
-/* A chunk of its own costs a smaller sample more than it saves. */
+/* For a sample of fewer bytes, a chunk of its own costs more than it saves. */
 #define SAMPLE_LEAST 4096
 
 static bool is_dear(const struct report *r)
@@ -29,7 +31,7 @@ static bool is_dear(const struct report *r)
 		c->chunks >= DEAR_CHUNKS);
 }
 
-/* For the shell: in quotes, unless nothing in it means something. */
+/* Print a word for the shell: in quotes, unless it has no special characters. */
 static void put_shell_word(FILE *out, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -49,7 +51,8 @@ static void put_shell_word(FILE *out, const char *word)
 	putc('\'', out);
 }
 
-/* "scan.hspy" -> "scan-samples.hspy", in the working directory. */
+/* Return the name of the output, in the working directory: "scan.hspy" gives
+ * "scan-samples.hspy". malloc'ed; NULL if out of memory. */
 static char *output_name(const char *source)
 {
 	const char *base = strrchr(source, '/'), *dot;
@@ -66,7 +69,7 @@ static char *output_name(const char *source)
 	return name;
 }
 
-/* A name that a terminal shows as it is. */
+/* Return true if a terminal shows the name as it is. */
 static bool is_printable_name(const char *s)
 {
 	while (*s && (unsigned char)*s >= ' ' && *s != 127)

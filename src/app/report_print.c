@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A report as a paragraph, as a line of a table, as JSON. */
+/* Prints a report as a paragraph, as a line of a table, as JSON. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool is_chunked(const struct report *r)
 	return r->layout && r->layout->kind == LAYOUT_CHUNKED;
 }
 
-/* Does a read decode anything? */
+/* Return true if a read has to decode something. */
 static bool read_decodes(const struct report *r)
 {
 	return is_chunked(r) && (r->layout->pipeline->n || r->layout->recode ||
@@ -41,7 +41,7 @@ static const char *decoder_name(const struct report *r)
 	return r->maker ? r->maker : "libhdf5";
 }
 
-/* Samples that one chunk has a piece of. */
+/* Return the number of samples that one chunk holds a piece of. */
 static uint64_t samples_per_chunk(const struct report *r)
 {
 	const struct grid *g = r->layout->grid;
@@ -104,7 +104,7 @@ static void print_chunks(const struct report *r, FILE *out)
 			lack->name);
 }
 
-/* The values themselves are elsewhere in the file. */
+/* Return true if the dataset stores references to values elsewhere in the file. */
 static bool stores_references(const struct tensor *t)
 {
 	return t->dtype.vlen || t->dtype.kind == DTYPE_TEXT ||
@@ -180,7 +180,7 @@ static void print_blocks(const struct report *r, FILE *out)
 			r->flags[i].blocks, r->flags[i].blocks == 1 ? "" : "s");
 }
 
-/* What reading costs, and what would make it cheaper. */
+/* Print what reading one sample costs, and what would make it cheaper. */
 static void print_cost(const struct report *r, FILE *out)
 {
 	const struct sample_cost *c = &r->sample;
@@ -219,7 +219,7 @@ static void print_cost(const struct report *r, FILE *out)
 		decoded, all, (double)c->decoded / (double)c->bytes);
 }
 
-/* What it is, and what it is in the file. */
+/* Print the type that is shown and the type that is stored. */
 static void print_type(const struct tensor *t, FILE *out)
 {
 	cleanup_free char *descr = tensor_descr_text(&t->dtype);
