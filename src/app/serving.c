@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What mount and run do alike: name the sources, open them, mount them. */
+/* What `mount` and `run` have in common: they name the sources, open them and mount
+ * them. */
 #include "app/serving.h"
 
 #include <errno.h>
@@ -15,10 +16,11 @@
 #include "base/system.h"
 #include "stream/stream.h"
 
-/* Of the cache, for what a first pass decodes. */
+/* The share 1/KEEP_SHARE of the cache is for bytes that a first pass decodes. */
 #define KEEP_SHARE 2
-/* How long the process waits in the end for threads that still decode.  A build with a
- * sanitizer decodes ten times slower, and ThreadSanitizer reports threads that are left. */
+/* The seconds that the ending process waits for threads that still decode.  A build with
+ * a sanitizer decodes ten times slower, and ThreadSanitizer reports threads that are
+ * left. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -50,7 +52,7 @@ char *path_absolute(struct settings *s, const char *path)
 	return settings_keep(s, joined);
 }
 
-/* The length of NAME in NAME=SOURCE; 0: it is a path. */
+/* Return the length of NAME in NAME=SOURCE, 0 if the operand is a path. */
 static size_t name_length(const char *operand)
 {
 	size_t n = strcspn(operand, "=/");
@@ -180,13 +182,13 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 		error_prefix(err, "shm-cache: ");
 		return CLI_MEMORY;
 	}
-	/* Who mounts without an index will read, as a rule, what was just decoded. */
+	/* After a mount without an index, what was just decoded is usually read soon. */
 	stream_keep(s->cache_size / KEEP_SHARE, true);
 	r = session_open_shared(session, paths, n, s,
 				s->single ? 0 : system_cores(), shared, err);
 	if (r < 0)
 		return r == -EEXIST ? CLI_USAGE : cli_source_exit(r);
-	/* What building took beside what it built. */
+	/* Return the memory that building the tree used temporarily. */
 	malloc_trim(0);
 	r = s->order ? order_open(&(*session)->order, s->order,
 				  (*session)->tree, err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wire sources, tree, store and fs for a command, and take them apart. */
+/* Opens sources, makes tree, store and file system of them for a command, and frees
+ * them. */
 
 /*
  * The order of teardown is the order of borrowing: fs borrows tree and store;
@@ -29,19 +30,20 @@
 #include "views/classes.h"
 #include "views/zarr/store.h"
 
-/* What decoding a stream ahead may take; the cache is empty then. */
+/* Memory for decoding a stream ahead, in bytes; the cache is empty then. */
 #define SCAN_MEMORY (UINT64_C(256) << 20)
-/* Of the cache, for copies of members that have to be in one piece. */
+/* The share of the cache for copies of members that must be contiguous. */
 #define STAGE_SHARE 4
-/* And for decoders that rest in the middle of streams. */
+/* The share for idle decoders in the middle of streams. */
 #define DECODERS_SHARE 8
-/* For pages of very large chunks that went, and that the next ones get. */
+/* The share for freed pages of very large chunks, which the next ones reuse. */
 #define REUSE_SHARE 4
 
-/* Where all tensors are one Zarr hierarchy; with a 3 behind it that of Zarr v3. */
+/* The directory where all tensors form one Zarr hierarchy (v2); with "3" appended, that
+ * of Zarr v3. */
 #define ZARR_ROOT ".zarr"
 
-/* Text for the root's user.tensorfs.config. */
+/* Make the text of the root's attribute user.tensorfs.config. */
 static char *describe_config(char *const *paths, size_t n,
 			     const struct settings *s)
 {
@@ -98,7 +100,7 @@ static char *describe_config(char *const *paths, size_t n,
 	return text;
 }
 
-/* What source i is called as a directory; malloc'ed. */
+/* Return the name of source i as a directory (malloc'ed). */
 static char *directory_name(const struct settings *s, char *const *paths,
 			    size_t i)
 {
@@ -133,11 +135,11 @@ struct opening {
 	const struct settings *set;
 	struct archive_options archive;
 	struct progress progress;
-	const char *path; /* that progress is shown of */
+	const char *path; /* the source whose progress is shown */
 	struct error *err;
 };
 
-/* Reading an archive for the first time may take minutes. */
+/* Show the progress: reading an archive for the first time may take minutes. */
 static void show_progress(void *ctx, const char *path, uint64_t done,
 			  uint64_t total)
 {
@@ -216,7 +218,7 @@ static int open_union(struct opening *o, char *const *paths, size_t n)
 	return r;
 }
 
-/* What is only opened before there are threads. */
+/* Open the grafts that can only be opened before there are threads. */
 static void open_grafts(const struct tree *t)
 {
 	struct error err;
@@ -227,7 +229,8 @@ static void open_grafts(const struct tree *t)
 			log_warn("%s", err.text);
 }
 
-/* Labels in a file are read now, and are those of whatever has as many samples. */
+/* Read the labels if they are in a file.  They apply to every tensor with as many
+ * samples. */
 static int open_labels(struct session *s, const struct settings *set,
 		       struct error *err)
 {
@@ -240,7 +243,8 @@ static int open_labels(struct session *s, const struct settings *set,
 	return classes_of_csv(&s->classes, path, err);
 }
 
-/* When all is open that can have labels; what is given and not used is an error. */
+/* Call when everything that can have labels is open.  Labels that were given but not
+ * used are an error. */
 static int check_labels(const struct session *s, const char *labels,
 			struct error *err)
 {
@@ -260,7 +264,7 @@ static int check_labels(const struct session *s, const char *labels,
 		labels);
 }
 
-/* All tensors as one Zarr hierarchy, v2 and v3. */
+/* Add the directories of the Zarr hierarchies, v2 and v3. */
 static int add_zarr(struct opening *o, struct files *store[2])
 {
 	const char *name = o->set->zarr_root ? o->set->zarr_root : ZARR_ROOT;
@@ -285,7 +289,7 @@ static int add_zarr(struct opening *o, struct files *store[2])
 	return 0;
 }
 
-/* Whoever chose a name wants it to be that; what is in the sources would get another one. */
+/* Refuse a Zarr root that the user named if a source has that name: it would be renamed. */
 static int check_zarr_root(const struct session *s, const struct settings *set,
 			   struct files *const store[2], struct error *err)
 {
@@ -370,7 +374,7 @@ static int build_session_tree(struct session *s, char *const *paths, size_t n,
 	return check_labels(s, set->views.labels, err);
 }
 
-/* What df is to say. */
+/* Add the numbers for statfs: bytes and inodes of the sources. */
 static void add_usage(const struct session *s, struct fs_options *o)
 {
 	for (size_t i = 0; i < s->n_sources; i++) {

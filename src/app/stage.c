@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stage a request: found there, or planned, written, checked and published. */
+/* Stages a request: finds it, or plans, writes, checks and publishes it. */
 
 /*
- *	look whether it is there          staging_begin: an hour of work, or none
+ *	search for it                     staging_begin: saves all other work if found
  *	open the sources                  twice with --verify, both before there are
  *	                                  threads
  *	plan, and see whether it fits     nothing was written yet
- *	write, compare                    in a directory that nobody sees
- *	look at the sources once more     what they were at first they are still
- *	publish                           at once
+ *	write, compare                    in a directory that is not published
+ *	look at the sources once more     they must not have changed
+ *	publish                           atomically
  *
- * A signal means: remove what there is, and die of it then.  What opens sources
- * cannot be stopped in the middle, but has made nothing yet: there the handler does
- * both.
+ * After a signal what was written is removed, and the process dies of the signal.
+ * Opening sources cannot be stopped in the middle, but has written nothing yet: then
+ * the signal handler itself does both.
  */
 #include "app/stage_private.h"
 
@@ -35,10 +35,10 @@
 #include "staging/copy.h"
 #include "stream/stream.h"
 
-/* Where the file system does not limit files. */
+/* The most files and directories if the file system sets no limit. */
 #define ENTRIES_MOST (UINT64_C(1) << 27)
 #define RESERVE_SHARE "25%"
-/* Memory that staging takes, however little is decoded. */
+/* Bytes of memory that staging needs, however little is decoded. */
 #define WORK_LEAST (UINT64_C(16) << 20)
 
 static _Atomic int caught;
@@ -67,7 +67,7 @@ static void say_unless_quiet(void *ctx, const char *sentence)
 		cli_say(st->c, "%s", sentence);
 }
 
-/* What a failure to write, or to find room, is for who asked. */
+/* Return the exit code for a failure to write or to find room. */
 static int write_exit(int code)
 {
 	return code == -ENOSPC || code == -EDQUOT || code == -ENOMEM
@@ -78,8 +78,8 @@ static int write_exit(int code)
 /* ---- signals ------------------------------------------------------------- */
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-/* Set while we wait for another process, or open sources: that may take minutes and
- * cannot be stopped. */
+/* Set while this process waits for another one or opens sources: that may take minutes
+ * and cannot be stopped. */
 static struct stager *_Atomic opening;
 
 void stage_interrupt(int n)
@@ -188,7 +188,7 @@ static int does_it_fit(struct stager *st)
 	return r;
 }
 
-/* Sources and plan are there, nothing is written.  An exit code. */
+/* Open the sources and make the plan; nothing is written yet.  Return an exit code. */
 static int open_and_plan(struct stager *st, bool twice)
 {
 	int r;
@@ -218,8 +218,9 @@ static void close_sources(struct stager *st)
 	stage_origin_free(&st->origin);
 }
 
-/* A directory that changed meanwhile (indexes of the archives in it are saved there)
- * is opened once more: what was added to it by others is seen then. */
+/* Open and plan, and check for room.  If a directory changed meanwhile (indexes of the
+ * archives in it are saved there), do it once more, to see files that other processes
+ * added. */
 static int prepare_stage(struct stager *st)
 {
 	bool changed, twice = st->s->stage.verify,
@@ -245,8 +246,8 @@ static int prepare_stage(struct stager *st)
 
 /* ---- writing and comparing ----------------------------------------------- */
 
-/* What is still to be taken, `done` bytes of files being written: small ones take
- * more than they have, large ones had it at once. */
+/* Return the bytes of memory still needed when `done` bytes of files are written.  Small
+ * files take more than their size; large ones were allocated at once. */
 static uint64_t space_left(const struct copy_plan *p, uint64_t done)
 {
 	double share = done < p->bytes ? (double)done / (double)p->bytes : 1;
@@ -325,7 +326,7 @@ static int write_tree(struct stager *st, struct staging_result *result)
 	return 0;
 }
 
-/* Is what is in directory `to`, `files` of them, what the source gives? */
+/* Compare `files` files in directory `to` with the sources. */
 static int compare_staged(struct stager *st, int to, uint64_t files)
 {
 	struct copy_job job = job_of(st);
@@ -341,7 +342,7 @@ static int compare_staged(struct stager *st, int to, uint64_t files)
 	return r;
 }
 
-/* Nothing that was read or worked out before is used. */
+/* Compare the tree with the sources opened a second time; no earlier result is used. */
 static int compare_tree(struct stager *st, struct staging_result *result)
 {
 	int r;
@@ -382,7 +383,7 @@ static int build_staged_tree(struct stager *st, struct staged *out)
 	return r;
 }
 
-/* What is not there yet.  An exit code. */
+/* Make a stage that was not found.  Return an exit code. */
 static int make_staged(struct stager *st, struct staged *out)
 {
 	int code = prepare_stage(st);
@@ -397,8 +398,8 @@ static int make_staged(struct stager *st, struct staged *out)
 	return code;
 }
 
-/* What was there is compared when that is asked for; *other: it is not what it
- * should be.  An exit code. */
+/* Compare a stage that was found with its sources.  *other is set if it differs.  Return
+ * an exit code. */
 static int check_reused(struct stager *st, const struct staged *u, bool *other)
 {
 	cleanup_close int to =
@@ -430,7 +431,7 @@ static int begin_stage(struct stager *st, const struct staging_want *want,
 	return r < 0 ? write_exit(r) : CLI_DONE;
 }
 
-/* Found, or made. */
+/* Find the stage or make it.  Return an exit code. */
 static int reuse_or_make(struct stager *st, struct staging_want *want,
 			 struct staged *out)
 {
@@ -465,7 +466,7 @@ static int find_or_make(struct stager *st, struct staging_want *want,
 	int r = staging_open(st->place, st->s->stage.to, true, st->err);
 
 	out->no_place = r < 0;
-	if (r < 0) /* no shared memory is too little of it */
+	if (r < 0) /* a machine without shared memory has too little of it */
 		return !st->s->stage.to && (r == -ENOENT || r == -ENOTSUP)
 			       ? CLI_MEMORY
 			       : write_exit(r);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --stage of run and mount. */
+/* Implements --stage of `run` and `mount`. */
 
-/*
- * Whoever calls holds what was staged with a lock that ends with him; the tree is
- * transient, unless `tensorfs stage` had made it before: it goes when nobody holds
- * it.  Ranks of a job that stage the same thing make it once: the first makes it,
- * the others wait, the last one removes it.
- */
+/* The caller holds the staged tree with a lock that ends with its process.  The tree is
+ * transient unless `tensorfs stage` made it before: it is removed when no process holds
+ * it.  If several ranks of a job stage the same thing, the first makes it, the others
+ * wait, and the last removes it. */
 #include "app/stage_first.h"
 
 #include <inttypes.h>
@@ -15,7 +13,8 @@
 #include "base/parse.h"
 #include "base/system.h"
 
-/* The page cache and the command want memory, too. */
+/* The share of free memory for the cache; the page cache and the command need memory,
+ * too. */
 #define CACHE_SHARE 2
 
 static void mount_instead(const struct command *c, struct settings *s,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which sources, and which paths of them, are to be staged as what. */
+/* Reads which sources, and which paths in them, are to be staged under which names. */
 
-/*
- * SOURCE, SOURCE:PATH, several, or a list of them.  Each source becomes a directory
- * of its own, with all that is named of it.  With --name, or --union, all sources
- * become one, and have a directory each in it as in a mount of them (or are one
- * tree).  A list that comes with one SOURCE is of paths in that, as for tar -T.
- */
+/* The operands are SOURCE or SOURCE:PATH, or a list has them.  Each source becomes a
+ * directory of its own, with all paths that are named in it.  With --name or --union all
+ * sources become one directory, in which each has a directory, as in a mount of them (or
+ * which is their union).  A list that comes with a single SOURCE has paths in that
+ * source, as for tar -T. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,9 @@ struct reading {
 	const struct command *c;
 	const struct settings *s;
 	struct stage_groups *out;
-	const char *only; /* the source that listed paths are of */
-	bool one;         /* group for all */
+	const char *
+		only; /* the source that the listed paths are in; NULL if the list has sources */
+	bool one; /* one group for all sources */
 };
 
 static int list_no_memory(const struct command *c)
@@ -28,7 +28,7 @@ static int list_no_memory(const struct command *c)
 	return CLI_MEMORY;
 }
 
-/* Append a copy. */
+/* Append a copy.  Return false if out of memory. */
 static bool push_copy(struct strings *v, const char *text)
 {
 	char *copy = strdup(text);
@@ -45,7 +45,7 @@ static struct stage_group *stage_group_of(struct reading *rd,
 	struct stage_groups *g = rd->out;
 	struct stage_group fresh = {.sources = VEC_EMPTY};
 
-	/* Lists name one source many times: look at the last first. */
+	/* Lists name one source many times, so search from the last group back. */
 	for (size_t i = g->list.n; i-- > 0;) {
 		struct stage_group *one = &g->list.at[i];
 
@@ -68,7 +68,8 @@ static int add_named(struct reading *rd, const char *source, const char *path)
 
 	if (!g)
 		return list_no_memory(rd->c);
-	if (rd->one && !rd->s->joined) { /* mended if there is but one source */
+	if (rd->one &&
+	    !rd->s->joined) { /* mend_paths undoes this for a single source */
 		base = session_base_name(source);
 		if (!base || asprintf(&full, "%s/%s", base, path) < 0)
 			return list_no_memory(rd->c);
@@ -133,7 +134,7 @@ static int read_files_from(struct reading *rd)
 	return r;
 }
 
-/* Of one source no path begins with its name after all. */
+/* If the group has a single source, remove the name of the source from its paths. */
 static void mend_paths(struct reading *rd)
 {
 	struct stage_group *g = rd->out->list.n ? rd->out->list.at : NULL;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a tree is made of: every file and directory, and when each last changed. */
+/* Records what a tree is made of: every file and directory, and when each last changed. */
 
-/*
- * A tree is found again by what its sources were.  Time stamps tell that, with one
- * exception: a second write within the same tick of the file system's clock.  So
- * nothing is opened before its last change lies further back than a tick; what
- * changes after that leaves another ctime.  A source of which this cannot be said
- * (somebody wrote to it, or its server's clock is ahead) is written down without
- * one: such a tree is used by whoever asked for it, and never found again.
- */
+/* A staged tree is found again by the state of its sources.  Time stamps show it, with
+ * one exception: a second write within the same tick of the file system's clock.  So no
+ * source is opened until its last change is more than a tick ago; any later change then
+ * leaves another ctime.  If that cannot be achieved (another process wrote to the
+ * source, or its server's clock is ahead) the source is recorded without a time: such a
+ * tree serves the request that made it, and is never found again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,13 +24,13 @@
 #define SECOND UINT64_C(1000000000)
 /* File systems with fine time stamps take them from the timer's interrupt. */
 #define TICK (SECOND / 50)
-/* Others, whose stamps are whole seconds, or two (FAT). */
+/* Others have stamps of whole seconds, or of two (FAT). */
 #define TICK_COARSE (3 * SECOND)
-/* Times that a clock which lags is waited for. */
+/* How often to wait again for a clock that lags. */
 #define WAITS 50
 
-/* By the clock that they are taken from, which may lag behind: who hosts this machine may
- * not let it have its interrupts. */
+/* Return the time of the clock that time stamps are taken from.  It may lag in a virtual
+ * machine, if its host delays timer interrupts. */
 static uint64_t clock_of_files(void)
 {
 	struct timespec t;
@@ -41,7 +39,7 @@ static uint64_t clock_of_files(void)
 	return file_time(&t);
 }
 
-/* From when on a change can be told from this one. */
+/* Return the time from which on a change gets another time stamp than the last one. */
 static uint64_t settled_at(const struct stat *st)
 {
 	return file_time(&st->st_ctim) +
@@ -60,11 +58,11 @@ static void wait_for_clock(uint64_t when)
 				     .tv_nsec = (long)((when - is) % SECOND)};
 
 		if (nanosleep(&t, NULL) < 0)
-			return; /* a signal: nobody cares any more */
+			return; /* a signal ends the stage anyhow */
 		was = is;
 		is = clock_of_files();
 		if (is < was)
-			return; /* somebody has set the clock */
+			return; /* the clock was set back */
 	}
 }
 
@@ -81,7 +79,7 @@ int stage_origin_look(struct stage_origin *o, struct error *err)
 					   o->q->sources[i]);
 		o->settled = max_u64(o->settled, settled_at(&st));
 	}
-	/* What is in a directory may be a moment younger. */
+	/* Entries of a directory may be a moment younger. */
 	wait_for_clock(o->settled + TICK);
 	o->begun = clock_of_files();
 	for (size_t i = 0; i < o->q->n_sources; i++) {
@@ -111,7 +109,9 @@ int stage_origin_look_again(const struct stage_origin *o, struct error *err)
 	return 0;
 }
 
-/* Absolute, as far as it can be: it may be gone.  `st` NULL: it is missing. */
+/* Record a file under its absolute path (not canonical: it may be gone).  `st` is NULL
+ * if it is missing.  Return false if out of memory or the working directory is not
+ * known. */
 static bool add_source_file(struct stage_origin *o, const char *path,
 			    const struct stat *st)
 {
@@ -135,8 +135,8 @@ static bool add_source_file(struct stage_origin *o, const char *path,
 
 /* ---- directories --------------------------------------------------------- */
 
-/* Where entry `ino` of the tree is, if it is one of source number i's own; false: it
- * is not. */
+/* Find the path of entry `ino` of the tree.  Return false if the entry is not in source
+ * i itself. */
 static bool path_in_source(const struct stage_origin *o, size_t i,
 			   const struct copy_plan *p, uint64_t ino, char *path,
 			   size_t n)
@@ -159,7 +159,7 @@ static bool path_in_source(const struct stage_origin *o, size_t i,
 	return snprintf(path, n, "%s%s", o->q->sources[i], inner) < (int)n;
 }
 
-/* All of a source that were listed, for what may be added to them. */
+/* Record all listed directories of a source, because files may be added to them. */
 static int add_listed_directories(struct stage_origin *o, size_t source,
 				  const struct copy_plan *p, bool all,
 				  bool *changed, struct error *err)
@@ -182,8 +182,8 @@ static int add_listed_directories(struct stage_origin *o, size_t source,
 	return 0;
 }
 
-/* Nobody opens what is empty, nor a link that leads nowhere: both may lead to bytes
- * later without a change of their directory. */
+/* Record empty files and links that lead nowhere.  They are never opened, and both may
+ * lead to bytes later without a change of their directory. */
 static int add_empty_files(struct stage_origin *o, size_t source,
 			   const struct copy_plan *p, bool *changed,
 			   struct error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wanted: a key that says if two stages are of the same, a name, texts. */
+/* Describes a request: a key that is equal for requests of the same thing, a name,
+ * texts. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,9 +13,9 @@
 #include "base/system.h"
 #include "stream/stream.h"
 
-/* Decoded chunks are used once: more memory would not help. */
+/* The most bytes of cache: decoded chunks are used once, so more would not help. */
 #define CACHE_MOST (UINT64_C(512) << 20)
-/* Of the memory that is free, for what a first pass decodes. */
+/* The share 1/KEEP_SHARE of free memory is for bytes that a first pass decodes. */
 #define KEEP_SHARE 2
 
 void stage_defaults(struct settings *s)
@@ -23,9 +24,9 @@ void stage_defaults(struct settings *s)
 		s->cache_size = min_u64(s->cache_size, CACHE_MOST);
 	if (!s->threads)
 		s->threads = system_cores();
-	/* Views of members are of what is staged already. */
+	/* Views of members repeat what is staged already. */
 	s->beside.listed = 0;
-	/* What has no samples is staged as an array, or as text. */
+	/* A tensor without samples is staged as an array, or as text. */
 	if (!s->stage.views_given)
 		view_options_parse(&s->views, "samples,array,text", NULL);
 }
@@ -35,7 +36,7 @@ void stage_keep(const struct stage_request *q, const struct settings *s)
 	struct system_headroom group;
 	uint64_t most;
 
-	/* Of a part it is not known what else there is. */
+	/* For a part of a source, it is not known how much of the rest would be kept. */
 	if (q->n_paths && *q->paths[0]) {
 		stream_keep(0, false);
 		return;
@@ -52,7 +53,7 @@ bool stage_may_be_empty(const struct settings *s)
 	return !s->stage.to || access(s->stage.to, F_OK) == 0;
 }
 
-/* Those of a file are another file's where that has changed. */
+/* Add the state of the labels: after a change a file has other labels. */
 static void print_labels(FILE *f, const char *labels)
 {
 	struct stat st;
@@ -67,7 +68,7 @@ static void print_labels(FILE *f, const char *labels)
 		(int64_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 }
 
-/* Everything that makes a difference for the bytes that are staged. */
+/* Print every option that affects the bytes that are staged. */
 static void print_options(FILE *f, const struct settings *s)
 {
 	fprintf(f, "views=%s%" PRIx64 " sample-axes=%u%s",
@@ -115,7 +116,7 @@ static char *options_text(const struct settings *s)
 	return NULL;
 }
 
-/* "/data/a.tar" or "/data/a.tar:train and 3 more" */
+/* Return a text like "/data/a.tar" or "/data/a.tar:train and 3 more". */
 static char *source_text(const struct stage_request *q, char *const *real)
 {
 	bool path = q->n_paths && *q->paths[0] && q->n_sources == 1;
@@ -134,13 +135,13 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* With its length, so that no text looks like two. */
+/* Print a text after its length, so that no two lists of texts give the same key. */
 static void print_counted_text(FILE *f, const char *text)
 {
 	fprintf(f, "%zu:%s ", strlen(text), text);
 }
 
-/* The key: what sources are called, and where they really are, which paths, which
+/* Make the key: the names of the sources, their real paths, the paths in them, the
  * options. */
 static bool make_key(const struct stage_request *q, const struct settings *s,
 		     char *const *real, const char *options,
@@ -163,7 +164,7 @@ static bool make_key(const struct stage_request *q, const struct settings *s,
 	for (size_t i = 0; i < q->n_paths; i++)
 		paths[i] = q->paths[i];
 	qsort(paths, q->n_paths, sizeof *paths, compare_texts);
-	/* An empty path is all there is, as is none. */
+	/* An empty path is the whole tree, as is no path at all. */
 	for (size_t i = 0; i < q->n_paths && *paths[0]; i++)
 		print_counted_text(f, paths[i]);
 	print_counted_text(f, options);
@@ -180,7 +181,8 @@ static bool make_key(const struct stage_request *q, const struct settings *s,
 	return n > 0;
 }
 
-/* "imagenet.tar.zst" is imagenet. */
+/* Return the name of a stage: "imagenet.tar.zst" gives "imagenet".  malloc'ed; NULL if
+ * out of memory. */
 static char *plain_name(const char *source)
 {
 	static const char *const outer[] = {".gz",  ".bz2", ".xz", ".zst",

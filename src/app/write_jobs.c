@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes that write parts. */
+/* Runs the processes that write parts. */
 
 /*
- * libhdf5 changes what may be damaged, and crashes on some of that: each part is
- * written by a process of its own, and what it was going to change is only a copy.
- * It is also how parts of one chunk are encoded on all cores, for which libhdf5's
- * lock would be in the way.
+ * libhdf5 may crash on a damaged file.  So each part is written by a process of its own,
+ * which changes a copy only.  Processes also let the parts encode on all cores, which
+ * one process could not do because of libhdf5's lock.
  *
- * A stream is read by one process after the other.
+ * Only one process at a time reads a stream.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,18 +30,19 @@
 #include "codec/codec.h"
 
 #define JOBS_MOST 32
-/* Of a part's rows, at most: they, chunks of them, encoded, decoded before. */
+/* Memory for a part is at most this many times its rows: the rows, their chunks, encoded
+ * chunks, chunks decoded before. */
 #define SHARE 6
 #define TICK_MS 200
-/* A process that was told to stop is in libhdf5, and may never come back. */
+/* Seconds that a process has to stop; in libhdf5 it may hang for ever. */
 #define PATIENCE 10
 
 struct worker {
-	pid_t pid; /* 0: free */
-	int pipe;  /* ends when the process does */
+	pid_t pid; /* 0 if the slot is free */
+	int pipe;  /* hangs up when the process ends */
 	size_t part;
 };
-/* In memory that all share. */
+/* In memory that all these processes share. */
 struct shared_state {
 	_Atomic uint64_t bytes;
 	struct error err[JOBS_MOST];
@@ -57,7 +57,7 @@ struct jobs {
 	struct shared_state *shared;
 	size_t next;
 	uint64_t done;
-	bool told; /* to stop */
+	bool told; /* SIGTERM was sent to the workers */
 	time_t when;
 	int code;
 	struct error *err;
@@ -93,7 +93,8 @@ static _Noreturn void run_worker(struct jobs *j, unsigned slot, size_t part,
 	struct error err = {0};
 	int r;
 
-	/* It cleans up when it is asked to end; so does who lost his parent. */
+	/* The worker cleans up after SIGTERM, which the kernel also sends when the
+	 * parent dies. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	setrlimit(RLIMIT_CORE, &none);
 	if (getppid() != parent)
@@ -135,7 +136,7 @@ static void start_worker(struct jobs *j, unsigned slot)
 	w->part = j->next++;
 }
 
-/* What the first bytes of a stream were, it has used. */
+/* Drop the buffered first bytes of the stream that this part has used. */
 static void use_early(struct jobs *j, size_t part)
 {
 	const struct write_part *p = &j->p->parts.at[part];
@@ -184,7 +185,7 @@ static void signal_workers(struct jobs *j, int n)
 			kill(j->workers[i].pid, n);
 }
 
-/* Wait until one ends, or for a moment. */
+/* Wait until a worker ends, or for TICK_MS. */
 static void wait_for_some(struct jobs *j)
 {
 	struct pollfd p[JOBS_MOST];
@@ -238,7 +239,7 @@ static void run_jobs(struct jobs *j)
 	}
 }
 
-/* As many at once as there are threads for, and memory. */
+/* Choose the number of processes by threads and memory. */
 static void choose_jobs(struct jobs *j, const struct settings *s)
 {
 	unsigned threads = s->threads ? s->threads : system_cores();

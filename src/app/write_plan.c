@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which rows of which files are the rows that are to be written? */
+/* Finds the rows of the files that are the rows to be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ void write_plan_free(struct write_plan *p)
 
 /* ---- parts of a tensor -------------------------------------------------------------- */
 
-struct parts { /* as in the plan */
+struct parts { /* the element type is that of write_plan.parts */
 	vec(struct write_part) list;
 };
 
@@ -45,7 +45,7 @@ static void parts_free(struct parts *p)
 	free(p->list.at);
 }
 
-/* A slab without gaps along an axis. */
+/* Get the range of a slab along an axis.  Return false if it has gaps. */
 static bool slab_range(const struct slab *s, unsigned axis, uint64_t *start,
 		       uint64_t *length)
 {
@@ -54,7 +54,7 @@ static bool slab_range(const struct slab *s, unsigned axis, uint64_t *start,
 	return s->count[axis] == 1 || s->stride[axis] == s->block[axis];
 }
 
-/* Whole rows of the array that are whole rows of the source? */
+/* Return true if the tile maps whole rows of the source to whole rows of the array. */
 static bool tile_rows(const struct tensor *t, const struct tile *tile,
 		      struct write_part *out)
 {
@@ -140,7 +140,7 @@ static int list_parts(struct parts *out, const struct tensor *t,
 	return 0;
 }
 
-/* The flags of a part: of its rows, in its file. */
+/* Find the flags of a part: those of its rows, if they are in its file. */
 static int find_flags(struct write_part *p, const struct parts *flags,
 		      struct error *err)
 {
@@ -181,7 +181,7 @@ static bool parse_row(const char *text, size_t n, uint64_t none, uint64_t *out)
 	return parse_count(number, 0, INT64_MAX, out, &ignored) == 0;
 }
 
-/* "B:E", "B:", ":E", "N". */
+/* Parse rows: "B:E", "B:", ":E" or "N". */
 static int parse_rows(const char *text, uint64_t rows, uint64_t *begin,
 		      uint64_t *end, struct error *err)
 {
@@ -225,7 +225,7 @@ static int choose_rows(struct write_plan *p, const struct settings *s,
 	return 0;
 }
 
-/* Those of `all` that have some of the rows, cut to these. */
+/* Take the parts of `all` that have some of the rows, and clip them. */
 static int choose_parts(struct write_plan *p, struct parts *all,
 			struct error *err)
 {
@@ -261,8 +261,9 @@ static int check_tensor(struct write_plan *p, const struct tensor *t,
 	char name[64];
 
 	p->dtype = t->dtype;
-	p->dtype.text = NULL; /* the tensor's; it goes */
-	/* NumPy's S: a mount shows them as text. */
+	p->dtype.text =
+		NULL; /* it belongs to the tensor, which is freed earlier */
+	/* Fixed strings are NumPy's type S, which a mount shows as text. */
 	if (t->dtype.kind == DTYPE_STRING && !t->dtype.vlen)
 		p->dtype.kind = DTYPE_BYTES;
 	if (t->why_not)
@@ -283,7 +284,7 @@ static int check_tensor(struct write_plan *p, const struct tensor *t,
 	return 0;
 }
 
-/* What can be known of the files before one of them is replaced. */
+/* Check all files before one of them is replaced. */
 static int check_part_files(const struct write_plan *p, struct error *err)
 {
 	for (size_t i = 0; i < p->parts.n; i++) {
@@ -318,7 +319,7 @@ static int plan_tensor(struct write_plan *p, const struct settings *s,
 		r = choose_rows(p, s, &all, err);
 	if (r == 0)
 		r = choose_parts(p, &all, err);
-	/* What is wrong with flags matters when they are to be set. */
+	/* Faults of the flags matter only if flags are to be set. */
 	if (r == 0 && t->flags && t->flags->rank == 1 && !t->flags->why_not &&
 	    list_parts(&flags, t->flags, &ignored) == 0)
 		for (size_t i = 0; i < p->parts.n && r == 0; i++)
@@ -335,7 +336,7 @@ static int plan_tensor(struct write_plan *p, const struct settings *s,
 	return r;
 }
 
-/* TARGET, TARGET:PATH; without a path it is the dataset `data`. */
+/* Find the tensor of TARGET:PATH; without a path it is the dataset `data`. */
 static int find_target_tensor(struct session *session, const char *path,
 			      struct tensor **out, struct error *err)
 {
@@ -361,15 +362,15 @@ static bool same_file(const char *a, const char *b)
 	       x.st_dev == y.st_dev;
 }
 
-/* A merge that deletes parts has it locked otherwise; it would find a part that is not
- * what it has copied, when others are gone.  Writers share it. */
+/* Lock the main file against a merge that deletes parts.  The merge would otherwise
+ * delete a part that changed after it was copied.  Writers share the lock. */
 static int lock_main(struct write_plan *p, const char *path, struct error *err)
 {
 	struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
 	for (size_t i = 0; i < p->parts.n; i++)
 		if (same_file(p->parts.at[i].path,
-			      path)) /* locks that itself */
+			      path)) /* the writing process locks it itself */
 			return 0;
 	p->main_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (p->main_fd < 0 || fcntl(p->main_fd, F_OFD_SETLK, &l) == 0 ||
@@ -413,7 +414,8 @@ int write_plan_make(struct write_plan *p, const struct command *c,
 			r = plan_tensor(p, s, t, &err);
 		if (r == 0 && p->distributed && !s->pack.no_lock)
 			r = lock_main(p, o.source, &err);
-		/* After that: a merge that deletes them is told of as such. */
+		/* Checked under the lock, so that a merge that deletes the files is
+		 * reported as such. */
 		if (r == 0)
 			r = check_part_files(p, &err);
 		if (r < 0)
