@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Print the object that source_ops.about returned: a line for each key, and a line for
- * each entry of a list. Numbers that are 0 and empty values are left out. */
+ * each entry of a list.  Numbers that are 0 and empty values are left out. */
 void about_print(const json_t *o, FILE *out);
 /* Print text with each control character replaced by '?', because a terminal may take it
  * for a command. */

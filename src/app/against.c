@@ -69,7 +69,7 @@ static char *own_path(void)
 						 : NULL;
 }
 
-/* Return the path of the helper (malloc'ed), NULL if there is none. It is looked for
+/* Return the path of the helper (malloc'ed), NULL if there is none.  It is looked for
  * beside the program (a build tree), then relative to the program (an installation that
  * was moved), then where it was installed. */
 static char *find_helper(const char *self)
@@ -138,7 +138,7 @@ static int run_helper(const struct command *c, const struct settings *s,
 	return CLI_INCOMPLETE;
 }
 
-/* Check that the source exists. A path behind it is refused, because the whole source is
+/* Check that the source exists.  A path behind it is refused, because the whole source is
  * compared. */
 static int check_source(const struct command *c, const char *source)
 {

@@ -10,7 +10,7 @@
  * the list of readers. */
 int against_check_reader(const char *reader, struct error *err);
 /* Replace this process by the program that mounts `source` and compares it with what
- * s->against reads; that program has the exit status of verify. Return only on failure:
+ * s->against reads; that program has the exit status of verify.  Return only on failure:
  * an exit code, after a sentence on stderr. */
 int against_exec(const struct command *c, const struct settings *s,
 		 const char *source);

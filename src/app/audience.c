@@ -31,7 +31,7 @@ static bool add_parent(struct handles *h, const char *path)
 	return handles_confine(h, dir);
 }
 
-/* Allow the tree of a source. A directory is its own tree. A file has two: the directory
+/* Allow the tree of a source.  A directory is its own tree.  A file has two: the directory
  * that holds its name, and the directory of the file itself, which differ when it is a
  * symlink. */
 static bool add_source(struct handles *h, const char *path)
@@ -39,7 +39,7 @@ static bool add_source(struct handles *h, const char *path)
 	cleanup_free char *real = realpath(path, NULL);
 	struct stat st;
 
-	/* `path` may be a pattern of files. If it is missing, opening it reports that. */
+	/* `path` may be a pattern of files.  If it is missing, opening it reports that. */
 	if (!real || stat(real, &st) < 0)
 		return errno != ENOMEM && add_parent(h, path);
 	if (S_ISDIR(st.st_mode))

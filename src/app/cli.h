@@ -32,8 +32,8 @@ struct stats_wait {
 	uint64_t least; /* at most INT64_MAX */
 };
 
-/* The values of every option of every command. An option that a command does not offer
- * keeps its default. Strings point into argv or into `owned`. */
+/* The values of every option of every command.  An option that a command does not offer
+ * keeps its default.  Strings point into argv or into `owned`. */
 struct settings {
 	bool help, version;
 	struct view_options views;
@@ -47,8 +47,10 @@ struct settings {
 	const char *index, *subdir;
 	uint64_t offset;
 	bool joined, versions, nested;
-	bool within; /* archives in archives are opened on demand, although `nested` was not given */
-	bool as_is; /* files of a directory are served as files, whatever their contents */
+	/* archives in archives are opened on demand, although `nested` was not given */
+	bool within;
+	/* files of a directory are served as files, whatever their contents */
+	bool as_is;
 	bool looks; /* nothing is mounted: index files are not written beside the data */
 	bool shared; /* these settings also serve other sources, each opened separately */
 	/* mount */
@@ -84,9 +86,9 @@ struct settings {
 	size_t n_waits;
 	double wait_seconds; /* 0: not given */
 
-	/* run; and the names of the directories that the sources become. `names` is NULL
+	/* run; and the names of the directories that the sources become.  `names` is NULL
 	 * if no names were given, an entry is NULL if the directory is named after its
-	 * source. Owned. */
+	 * source.  Owned. */
 	const char **names;
 	char **command; /* after "--"; ends with NULL */
 	enum { PRIVATE_AUTO, PRIVATE_YES, PRIVATE_NO } private_mount;
@@ -185,18 +187,18 @@ int cmd_help(const struct command *c, struct settings *s, int argc,
 /* Print one line on stderr: "tensorfs COMMAND: ...", or "tensorfs: ..." if `c` is NULL. */
 void cli_say(const struct command *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Print a line about wrong usage and point to --help. Return CLI_USAGE. */
+/* Print a line about wrong usage and point to --help.  Return CLI_USAGE. */
 int cli_usage(const struct command *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Return the exit code for a source that could not be opened for reason `code` (-errno). */
 int cli_source_exit(int code);
-/* Flush stdout. Return CLI_DONE, or CLI_INCOMPLETE after a sentence on stderr. */
+/* Flush stdout.  Return CLI_DONE, or CLI_INCOMPLETE after a sentence on stderr. */
 int cli_flush(const struct command *c);
 /* As cli_flush, for commands whose result is files and whose output only reports on
  * them: returns CLI_DONE also if standard output was closed when the program started. */
 int cli_flush_report(const struct command *c);
-/* Check the operands of any command. An empty one is wrong usage: it is usually an unset
- * variable, and as a path it would be the working directory. Index files among several
+/* Check the operands of any command.  An empty one is wrong usage: it is usually an unset
+ * variable, and as a path it would be the working directory.  Index files among several
  * sources, as `images.tar*` finds them, are left out with a note, and *n is reduced.
  * Return 0 or CLI_USAGE. */
 int operands_check(const struct command *c, char **argv, int *n);
@@ -225,14 +227,14 @@ struct session {
 	bool labels_found;       /* labels of a dataset or attribute are used */
 	char *config;
 };
-/* Open sources. A single source is the root of the tree. Several sources become a
+/* Open sources.  A single source is the root of the tree.  Several sources become a
  * directory each, as does a single one that s->names has a name for; with s->joined they
- * become one tree. The `prefetch` threads are not started before session_start. Return
+ * become one tree.  The `prefetch` threads are not started before session_start.  Return
  * 0, or -errno with a sentence. */
 int session_open(struct session **out, char *const *paths, size_t n,
 		 const struct settings *s, unsigned prefetch,
 		 struct error *err);
-/* As session_open, with a store of decoded chunks in shared memory. Takes over `shared`
+/* As session_open, with a store of decoded chunks in shared memory.  Takes over `shared`
  * (also on failure); NULL if there is none. */
 int session_open_shared(struct session **out, char *const *paths, size_t n,
 			const struct settings *s, unsigned prefetch,
@@ -255,12 +257,12 @@ struct operand {
 /* Return false if out of memory. */
 bool operand_split(const char *text, struct operand *out);
 void operand_free(struct operand *o);
-/* Split an operand, open its source and look up its path. Return 0 with all three set,
+/* Split an operand, open its source and look up its path.  Return 0 with all three set,
  * else an exit code after a sentence on stderr. */
 int operand_open(const struct command *c, const struct settings *s,
 		 const char *text, unsigned prefetch, struct operand *o,
 		 struct session **session, struct node *node);
-/* Look up the operand's path in a session of its source. Return 0, else an exit code
+/* Look up the operand's path in a session of its source.  Return 0, else an exit code
  * after a sentence on stderr. */
 int operand_find(const struct command *c, const struct operand *o,
 		 struct session *session, struct node *node);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Warns at mount time about tensors that the cache is too small for. */
 /* If a sample decodes more bytes than the cache holds, its neighbours decode the same
- * chunks again: a cache just below that limit saves nothing. What a sample decodes
+ * chunks again: a cache just below that limit saves nothing.  What a sample decodes
  * follows from its shape and the shape of the chunks, so the warning can come before the
- * first read. For a virtual dataset one of its parts has to be opened, so only
+ * first read.  For a virtual dataset one of its parts has to be opened, so only
  * VIRTUAL_MAX of them are examined. */
 #include <inttypes.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void say_sample_cost(const struct cost_check *c, const struct tensor *t,
 		 ((cost->decoded + cost->decoded / 4) >> 20) + 1);
 }
 
-/* Return true if `t` is a field of the structure that was warned about last. The walk
+/* Return true if `t` is a field of the structure that was warned about last.  The walk
  * visits fields right after their structure. */
 static bool is_field_of_last(const struct cost_check *c, const struct tensor *t)
 {

@@ -203,7 +203,7 @@ void notify_ready(const char *fifo)
 	pthread_detach(thread);
 }
 
-/* Speaks the protocol of sd_notify(3), which is one datagram. An '@' at the start of the
+/* Speaks the protocol of sd_notify(3), which is one datagram.  An '@' at the start of the
  * address stands for the NUL of an abstract socket. */
 void notify_service_manager(void)
 {

@@ -3,8 +3,8 @@
  * staged. */
 
 /* In the kernel's table of mounts, the source of a staged mount is the path of its tree,
- * so the user need not repeat --to. The source of any other mount is a file of the user;
- * if there is no directory of tensorfs beside it, nothing was staged there. It may be on
+ * so the user need not repeat --to.  The source of any other mount is a file of the user;
+ * if there is no directory of tensorfs beside it, nothing was staged there.  It may be on
  * a file system that does not answer, so only paths on local file systems are examined. */
 #include "app/leftover.h"
 
@@ -22,7 +22,7 @@
 #define ENDING_MS 500
 #define LOOK_MS 10
 
-/* Remove trees that no process holds. Return true if a transient tree of this name is
+/* Remove trees that no process holds.  Return true if a transient tree of this name is
  * left. */
 static bool tidy_and_find(const char *to, const char *name)
 {
@@ -51,7 +51,7 @@ static bool is_path_below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && path[n] == '/';
 }
 
-/* Return true if `path` is on a local file system. Decides by the names in the table
+/* Return true if `path` is on a local file system.  Decides by the names in the table
  * alone, so it cannot block. */
 static bool is_local_path(const struct mount_list *all, const char *path)
 {

@@ -7,11 +7,11 @@
 #include "app/mountinfo.h"
 
 /* Remove those trees of this user that no process holds any more, in the place of the
- * data of `m`, a mount that was just unmounted. `all` is the table that `m` is an entry
- * of. Waits up to half a second for a daemon that is about to end. */
+ * data of `m`, a mount that was just unmounted.  `all` is the table that `m` is an entry
+ * of.  Waits up to half a second for a daemon that is about to end. */
 void leftover_of_mount(const struct mount_list *all,
 		       const struct mount_entry *m);
-/* Remove such trees from shared memory. Cheap if there are none. */
+/* Remove such trees from shared memory.  Cheap if there are none. */
 void leftover_sweep(void);
 
 #endif

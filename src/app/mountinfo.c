@@ -54,7 +54,7 @@ void mounts_free(struct mount_list *l)
 }
 
 /* Parse a line like "36 35 98:0 /root /point opts shared:1 - type source options"
- * (proc_pid_mountinfo(5)). Return -EINVAL for any other line, which the caller skips. */
+ * (proc_pid_mountinfo(5)).  Return -EINVAL for any other line, which the caller skips. */
 static int parse_mount_line(char *line, struct mount_entry *out)
 {
 	char *field[5], *rest, *save = NULL;
@@ -111,8 +111,8 @@ int mounts_read(struct mount_list *out, const char *file, struct error *err)
 	return 0;
 }
 
-/* Return the id of the mount that a path lies on, or -1. With O_PATH the kernel does not
- * ask the file system, so its daemon may be dead. Opening it as a directory makes autofs
+/* Return the id of the mount that a path lies on, or -1.  With O_PATH the kernel does not
+ * ask the file system, so its daemon may be dead.  Opening it as a directory makes autofs
  * mount it. */
 static int mount_id(const char *path)
 {
@@ -235,7 +235,7 @@ static _Noreturn void exec_fusermount(const char *point, bool lazy)
 	_exit(127);
 }
 
-/* Run fusermount3. `said` is set to the first line of its output. Return its exit
+/* Run fusermount3.  `said` is set to the first line of its output.  Return its exit
  * status, or -errno. */
 static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 {

@@ -14,7 +14,8 @@
 struct mount_entry {
 	int id; /* mnt_id, as in /proc/PID/fdinfo */
 	char *point, *type, *source,
-		*options; /* `options` are those of the superblock; all but them are unescaped */
+		/* `options` are those of the superblock; all but them are unescaped */
+		*options;
 };
 struct mount_list {
 	struct mount_entry *at; /* in the order they were mounted */
@@ -42,7 +43,7 @@ char *mount_point_path(const char *path);
 /* Return true if this errno means that the daemon of a mount has died, before or during
  * the call. */
 bool mount_has_died(int code);
-/* Unmount with the system call, else with fusermount3. Return 0, -EBUSY, or another
+/* Unmount with the system call, else with fusermount3.  Return 0, -EBUSY, or another
  * -errno. */
 int mount_detach(const char *point, bool lazy, struct error *err);
 

@@ -37,7 +37,9 @@ struct report {
 		unwritten; /* chunks never written, which read as the fill value */
 	uint64_t chunks; /* chunks that are stored */
 	uint64_t stored; /* size of the stored chunks in bytes */
-	bool counted; /* false: the sums are incomplete, because there were too many chunks or libhdf5 decodes them */
+	/* false: the sums are incomplete, because there were too many chunks or libhdf5
+	 * decodes them */
+	bool counted;
 	struct sample_cost sample;
 	struct report_flag *flags;
 	size_t n_flags;

@@ -13,7 +13,8 @@ struct stage_request {
 	char *const *paths;   /* paths in the tree; none: the whole tree */
 	size_t n_paths;
 	const char *name; /* NULL: the source's base name without its suffix */
-	bool transient; /* removed when the last process that holds it releases it or dies */
+	/* removed when the last process that holds it releases it or dies */
+	bool transient;
 };
 /*
  * Stage the request in the place s->stage.to, or find it there, and hold it.  On success

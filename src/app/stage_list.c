@@ -17,8 +17,8 @@ struct reading {
 	const struct command *c;
 	const struct settings *s;
 	struct stage_groups *out;
-	const char *
-		only; /* the source that the listed paths are in; NULL if the list has sources */
+	/* the source that the listed paths are in; NULL if the list has sources */
+	const char *only;
 	bool one; /* one group for all sources */
 };
 

@@ -31,8 +31,8 @@ struct stage_origin {
 		*ids; /* identities of q->sources before they were opened */
 	uint64_t
 		begun; /* in ns since 1970: no source was opened before this time */
-	uint64_t
-		settled; /* in ns since 1970: no source should be opened before this time */
+	/* in ns since 1970: no source should be opened before this time */
+	uint64_t settled;
 	struct staging_sources list;
 };
 /* Record the identities of the sources before they are opened.  Waits if one was written
