@@ -46,12 +46,13 @@ const char *fuse_face_version(void)
 /* ---- serving ------------------------------------------------------------ */
 
 enum idle_end {
-	IDLE_BUSY,      /* someone is in there, or it is not where it was */
-	IDLE_UNMOUNTED, /* the kernel ends us, now or with the last copy */
-	IDLE_LEAVE      /* not ours to take away; it ends with us */
+	IDLE_BUSY, /* the mount is in use, or its path is not found */
+	/* the kernel ends the session, now or with the last copy of the mount */
+	IDLE_UNMOUNTED,
+	IDLE_LEAVE /* this process cannot unmount it; the mount ends with the process */
 };
 
-/* Unmount unless someone is in there: a working directory is no open file, and
+/* Unmount unless the mount is in use.  A working directory in it is not an open file, so
  * only the kernel knows. */
 static enum idle_end unmount_idle(struct fuse_face *f)
 {
@@ -65,7 +66,7 @@ static enum idle_end unmount_idle(struct fuse_face *f)
 	return r == 0 ? IDLE_UNMOUNTED : r == -EBUSY ? IDLE_BUSY : IDLE_LEAVE;
 }
 
-/* Ends an idle session; looks once a second. */
+/* The watcher thread: ends an idle session; checks once a second. */
 static void *watch_idle(void *arg)
 {
 	enum idle_end end = IDLE_BUSY;
@@ -130,7 +131,7 @@ static int serve_loop(struct fuse_face *f)
 {
 	int r = fuse_loop(f->session, f->threads);
 
-	/* It was said that the mount is there, so this one serves. */
+	/* The parent was told that the mount is ready, so this thread serves it. */
 	if (r == -ENOMEM) {
 		log_warn("no memory for threads: requests are answered one at "
 			 "a time");
@@ -139,7 +140,7 @@ static int serve_loop(struct fuse_face *f)
 	return r;
 }
 
-/* Start what reads files ahead.  A mount that cannot start it serves all the same. */
+/* Start reading files ahead.  A mount that cannot start it serves all the same. */
 static void ahead_begin(struct fuse_face *f)
 {
 	struct error err = {0};
@@ -147,7 +148,7 @@ static void ahead_begin(struct fuse_face *f)
 	if (!f->prefetch || f->threads == 1)
 		return;
 	f->room = room_new(NULL, NULL);
-	/* A mount that was given to us as a descriptor has no path for the helper. */
+	/* A mount that was passed as a descriptor has no path for the helper. */
 	if (f->room && !fuse_face_on_fd(f->mountpoint) &&
 	    (readahead_new(&f->readahead, fs_tree(f->fs), f->mountpoint,
 			   f->device, &err) < 0 ||
@@ -161,14 +162,14 @@ static void ahead_begin(struct fuse_face *f)
 		log_warn("order: %s", err.text);
 }
 
-/* The workers have answered all requests that they took.  A request that none has taken does
- * not keep a process that is killed.  So the helper ends, and the threads that wait for it
- * return. */
+/* End reading ahead.  The workers have answered all requests that they took.  A request
+ * that no worker took does not keep a killed process waiting.  So the helper ends, and
+ * the threads that wait for it return. */
 static void ahead_end(struct fuse_face *f)
 {
 	follow_stop(f->follow);
 	readahead_stop(f->readahead);
-	/* What is being decoded yet is for nobody. */
+	/* No reader waits for what is still being decoded. */
 	fuse_face_unmount(f);
 	follow_free(f->follow);
 	guess_free(f->guess);
@@ -190,7 +191,7 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 		fuse_face_unmount(f);
 		return error_set(err, -EIO, "cannot set signal handlers");
 	}
-	/* Until INIT was one of them. */
+	/* Answer requests up to and including INIT. */
 	r = fuse_loop_alone(f->session, &f->first, &f->connected);
 	if (r == 0 && f->connected) {
 		if (f->timeout) {
@@ -211,7 +212,7 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 	f->first.mem = NULL;
 	fuse_face_unmount(f);
 	fuse_remove_signal_handlers(f->session);
-	/* A positive number is the signal that ended it: as it should be. */
+	/* A positive number is the signal that ended the session, which is not an error. */
 	if (r >= 0)
 		return 0;
 	if (r == -EPERM && !f->connected && fuse_face_on_fd(f->mountpoint))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads that answer requests. */
+/* Runs the threads that answer requests. */
 /*
  * libfuse has such a loop, and fuse_session_receive_buf.  Both drop a request that was
  * taken just before the end (seen in 3.14).  The process that waits for it then hears of the
- * end of the connection only; but we wait for one such process, our helper (readahead.c),
- * before that end.  Here a worker ends only between two requests.  A request that no worker
- * took stays in the queue, and the process that waits for it can be killed.
+ * end of the connection only; but ahead_end waits for one such process, the helper
+ * (readahead.c), before that end.  Here a worker ends only between two requests.  A request
+ * that no worker took stays in the queue, and the process that waits for it can be killed.
  *
  * A worker waits in read(2), where the kernel wakes one for each request (from poll(2) it
- * would wake all of them), and a signal gets it out of there.  It may come just before the
- * read, so it is repeated until all have noticed.
+ * would wake all of them), and a signal interrupts that read.  The signal may come just
+ * before the read, so it is repeated until all workers have ended.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,21 +24,22 @@
 #include "fuse/private.h"
 
 #define THREADS_MAX 1024
-/* Does nothing to who does not wait; nobody sends it for anything of importance. */
+/* A signal that only interrupts system calls; no process sends it for another purpose. */
 #define WAKE SIGURG
-/* A signal may come between the look at what it did and the wait for it. */
+/* The session's end is checked this often, because a signal may come between the check
+ * and the wait. */
 #define LOOK_SECONDS 1
 #define WAKE_NS (1000 * 1000)
 
 struct worker {
 	struct fuse_loop *loop;
 	pthread_t thread;
-	_Atomic bool waits; /* for a request */
+	_Atomic bool waits; /* it waits for a request */
 };
 struct fuse_loop {
 	struct fuse_session *session;
-	sem_t ended;         /* once for each worker */
-	_Atomic int failure; /* -errno of the first that met one */
+	sem_t ended;         /* posted once by each worker that ends */
+	_Atomic int failure; /* -errno of the first worker that failed */
 	struct worker worker[];
 };
 
@@ -52,7 +53,7 @@ int fuse_receive(struct fuse_session *session, struct fuse_buf *buf)
 	*buf = (struct fuse_buf){.mem = mem};
 	do
 		n = read(fuse_session_fd(session), mem, FUSE_FACE_REQUEST_MAX);
-	while (n < 0 && errno == ENOENT); /* its reader gave up */
+	while (n < 0 && errno == ENOENT); /* the request was interrupted */
 	if (n < 0)
 		return errno == ENODEV ? 0 : -errno;
 	buf->size = (size_t)n;
@@ -72,7 +73,7 @@ static void fail_loop(struct fuse_loop *l, int r)
 	fuse_session_exit(l->session);
 }
 
-/* Of a descriptor that whoever opened it made non-blocking. */
+/* Wait for a request on a descriptor that was opened non-blocking. */
 static void wait_for_request(struct fuse_session *session)
 {
 	struct pollfd p = {.fd = fuse_session_fd(session), .events = POLLIN};
@@ -102,14 +103,14 @@ static void *serve_requests(void *arg)
 	free(buf.mem);
 	if (r == 0) /* unmounted */
 		fuse_session_exit(l->session);
-	/* Who has no memory leaves the work to the others. */
+	/* A worker without memory leaves the work to the others. */
 	if (r < 0 && r != -EINTR && r != -EAGAIN && r != -ENOMEM)
 		fail_loop(l, r);
 	sem_post(&l->ended);
 	return NULL;
 }
 
-/* How many there are. */
+/* Start the workers.  Return how many were started. */
 static unsigned start_workers(struct fuse_loop *l, unsigned threads)
 {
 	sigset_t most, old;
@@ -153,8 +154,8 @@ static void stop_workers(struct fuse_loop *l, unsigned n, unsigned ended)
 		pthread_join(l->worker[i].thread, NULL);
 }
 
-/* Until somebody ends the session: a signal, the kernel, a worker that failed; or all
- * of them left.  How many ended. */
+/* Wait until the session ends (by a signal, the kernel, or a worker that failed), or all
+ * workers ended.  Return how many workers have ended. */
 static unsigned wait_for_end(struct fuse_loop *l, unsigned n)
 {
 	unsigned ended = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mounting over FUSE, and saying why not. */
+/* Mounts over FUSE, and explains failures. */
 /*
- * Mounting and serving are two steps because a daemon forks in between: what
- * can be refused is refused before the fork, on the user's terminal, with a
- * sentence that says what to do.
+ * Mounting and serving are two steps because a daemon forks between them: every refusal
+ * comes before the fork, on the user's terminal, with a sentence that says what to do.
  *
- * The common reasons are looked for first.  For the others, libfuse and
- * fusermount3 know but print; so while they mount, standard error goes to a
- * file in memory and comes back as part of our sentence.
+ * The common reasons are checked first.  libfuse and fusermount3 print the other
+ * reasons.  So while they mount, standard error goes to a file in memory, and its
+ * contents become part of our sentence.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,8 +52,9 @@ bool fuse_face_on_fd(const char *mountpoint)
 	return !strncmp(mountpoint, "/dev/fd/", 8);
 }
 
-/* Could it do anything?  It has to become root, by its mode or a capability, which
- * the process, the file system, or a user namespace may not let it. */
+/* Return whether the program could mount.  It has to become root by its mode or a
+ * capability; an attribute of the process (no_new_privs) or of the file system (nosuid)
+ * may prevent that. */
 static bool is_privileged(const char *file)
 {
 	struct statvfs fs;
@@ -68,8 +68,8 @@ static bool is_privileged(const char *file)
 	       getxattr(file, "security.capability", NULL, 0) > 0;
 }
 
-/* Is there such a program where libfuse will look for it?  *privileged: one that
- * may mount. */
+/* Return whether there is a fusermount3 where libfuse looks for it.  *privileged is set
+ * if one of them may mount. */
 static bool have_fusermount(bool *privileged)
 {
 	static const char usual[] = "/usr/bin/fusermount3";
@@ -91,8 +91,8 @@ static bool have_fusermount(bool *privileged)
 	return found;
 }
 
-/* What mount(2) asks for; root may lack it (in a container), a user have it (in a
- * namespace of his own). */
+/* Return whether this process has CAP_SYS_ADMIN, which mount(2) demands.  Root may lack
+ * it (in a container), and a user may have it (in a user namespace). */
 static bool have_capability(void)
 {
 	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -102,7 +102,7 @@ static bool have_capability(void)
 	       data[0].effective & (1u << CAP_SYS_ADMIN);
 }
 
-/* fusermount3 asks for the user's name, which one of a container may not have. */
+/* fusermount3 needs the name of the user, which a user of a container may lack. */
 bool fuse_face_may_mount(void)
 {
 	bool privileged;
@@ -113,7 +113,7 @@ bool fuse_face_may_mount(void)
 	       getpwuid(geteuid());
 }
 
-/* Does /etc/fuse.conf let users say allow_other? */
+/* Return whether /etc/fuse.conf lets users give allow_other. */
 static bool others_allowed(void)
 {
 	cleanup_fclose FILE *conf = fopen("/etc/fuse.conf", "re");
@@ -157,7 +157,7 @@ static int check_system(const struct fuse_face_options *o, struct error *err)
 	return 0;
 }
 
-/* The mount point's absolute path; the daemon changes its directory. */
+/* Get the mount point's absolute path, because the daemon changes its directory. */
 static int check_mountpoint(const char *path, char **out, struct error *err)
 {
 	cleanup_free char *full = realpath(path, NULL);
@@ -246,7 +246,7 @@ static int session_new(struct fuse_face *f, const struct fuse_face_options *o,
 	return 0;
 }
 
-/* What was printed to the file, as one line. */
+/* Read what was printed to the file, as one line. */
 static void read_complaint(int fd, char *buf, size_t n)
 {
 	ssize_t len = pread(fd, buf, n - 1, 0);
@@ -258,7 +258,7 @@ static void read_complaint(int fd, char *buf, size_t n)
 			*p = p[1] ? ' ' : '\0';
 }
 
-/* fuse_session_mount, with what it prints in `said`; -errno. */
+/* Call fuse_session_mount, with what it prints in `said`.  Return 0 or -errno. */
 static int mount_quietly(struct fuse_face *f, char *said, size_t n)
 {
 	cleanup_close int memory = memfd_create("mount", MFD_CLOEXEC);
@@ -282,7 +282,8 @@ static int mount_quietly(struct fuse_face *f, char *said, size_t n)
 	return r == 0 ? 0 : -(e ? e : EPERM);
 }
 
-/* What a path is on, from the kernel's memory; 0: nothing. */
+/* Return the device that a path is on as the kernel has it cached; 0 if there is nothing
+ * at the path. */
 static dev_t device_at(const char *path)
 {
 	struct statx st;
@@ -358,7 +359,7 @@ bool fuse_face_is_there(const struct fuse_face *f)
 	return !f->device || device_at(f->mountpoint) == f->device;
 }
 
-/* Has the kernel let go of the last mount of ours? */
+/* Return whether the kernel has ended the connection: no mount of it is left. */
 static bool is_over(const struct fuse_face *f)
 {
 	struct pollfd p = {.fd = fuse_session_fd(f->session)};
@@ -366,13 +367,13 @@ static bool is_over(const struct fuse_face *f)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-/* libfuse unmounts whatever is there, unless it finds that ours is over; after a
- * lazy umount that may be the mount which came next. */
+/* libfuse unmounts whatever is at the path unless it finds that the connection is over;
+ * after a lazy umount that may be a later mount. */
 void fuse_face_unmount(struct fuse_face *f)
 {
 	bool there = f->mounted && !is_over(f) && fuse_face_find(f);
 
-	/* libfuse knows the path of the beginning. */
+	/* libfuse has only the original path. */
 	if (there && f->moved)
 		fuse_unmount_path(f->mountpoint, true);
 	else if (there || (f->mounted && is_over(f)))

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FUSE requests: each is translated to one call of fs.h and back. */
+/* Answers FUSE requests: each is translated to one call of fs.h and back. */
 /*
  * The aim is that a file costs the daemon one request in its life: its READ.
- * LOOKUPs are saved by readdirplus, GETATTRs and repeated LOOKUPs by timeouts
- * that do not end, OPENs and RELEASEs by answering the first ENOSYS (the kernel
+ * LOOKUPs are saved by readdirplus, GETATTRs and repeated LOOKUPs by endless
+ * timeouts, OPENs and RELEASEs by answering the first ENOSYS (the kernel
  * then opens files itself and keeps their pages), second READs by the page
  * cache.  Absent names are remembered, too.
  *
- * What a listing hands out with attributes becomes an inode in the kernel, about
- * a KiB each.  For directories of ordinary size that is what makes the first
- * epoch fast.  A directory of 5 million took 56 s and 5.6 GiB of kernel memory
- * that way, 2.9 s and next to nothing with names and types only; so that is
- * what directories beyond PLUS_MAX entries get, and the kernel looks up what is
- * really opened.
+ * Each entry listed with attributes becomes an inode in the kernel, about 1 KiB.
+ * For directories of ordinary size this makes the first epoch fast.  Listing a
+ * directory of 5 million entries took 56 s and 5.6 GiB of kernel memory that way,
+ * but 2.9 s and hardly any memory with names and types only.  So directories with
+ * more than PLUS_MAX entries are listed without attributes, and the kernel looks up
+ * the files that are opened.
  *
  * Reads are answered from memory, also those of verbatim bytes (a pread into a
  * recycled buffer, then an iovec).  Splicing the file to the kernel saved up to a
@@ -23,12 +23,12 @@
  * other bytes or, sent from the file itself, as a short file that looks whole.
  * After a pread, the identity check proves the bytes.
  *
- * An ioctl is a reader that asks whether the file is a terminal, as Python's
- * open() does (seen with 3.11) for every file.  The kernel remembers no answer to
- * that, so such a reader costs the daemon this one request a file in every epoch.
+ * An ioctl comes from a reader that asks whether the file is a terminal, as Python's
+ * open() does (seen with 3.11) for every file.  The kernel does not cache the answer,
+ * so such a reader costs the daemon this one request for each file in every epoch.
  *
- * `forget` is next to nothing: inode numbers are computed, nobody holds memory for
- * them, but for names that are made by asking for them (slice/, epochs/).
+ * FORGET does very little: inode numbers are computed and need no memory, except those
+ * of names that a lookup creates (slice/, epochs/).
  * Locks (flock, fcntl) are not implemented on purpose: the kernel then does them
  * itself, which is what libhdf5 expects.
  */
@@ -46,9 +46,9 @@
 
 /* Larger directories are listed without attributes. */
 #define PLUS_MAX 200000
-/* Seconds that stand for ever. */
+/* A timeout in seconds that never passes. */
 #define FOREVER 1e9
-/* As often is a name looked up that goes meanwhile. */
+/* How often a lookup is repeated if the name is dropped meanwhile. */
 #define LOOKS 16
 
 static struct fuse_face *face_of(fuse_req_t req, enum counter what)
@@ -65,8 +65,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	const unsigned wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
 				FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS |
 				FUSE_CAP_EXPORT_SUPPORT;
-	/* The mount does not change: pages never go stale.  Always plus: the
-	 * kernel's guess (AUTO) would cost a LOOKUP a file. */
+	/* The mount does not change, so pages never become stale.  Readdirplus is always
+	 * used: the kernel's own choice (AUTO) would cost a LOOKUP for each file. */
 	const unsigned unwanted = FUSE_CAP_AUTO_INVAL_DATA |
 				  FUSE_CAP_READDIRPLUS_AUTO |
 				  FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
@@ -82,7 +82,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		conn->want |= opens;
 	conn->max_write = FUSE_FACE_READ_MAX;
 	conn->max_read = FUSE_FACE_READ_MAX;
-	/* Readahead, the kernel's own, keeps several workers decoding. */
+	/* The kernel's own readahead keeps several workers decoding. */
 	conn->max_background = 64;
 	conn->congestion_threshold = 48;
 	f->connected = true;
@@ -93,7 +93,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 static void param_of(const struct entry *e, struct fuse_entry_param *p)
 {
 	memset(p, 0, sizeof *p);
-	/* ino 0 in a listing: "a name and a type, look it up if you want". */
+	/* ino 0 in a listing gives a name and a type only; the kernel looks the name up
+	 * if it needs more. */
 	p->ino = e->attr_known ? fuse_nodeid(e->st.st_ino) : 0;
 	p->generation = e->generation;
 	p->attr = e->st;
@@ -106,13 +107,14 @@ static void drop_lookups(struct fs *fs, uint64_t ino, uint64_t n)
 	tree_hold(fs_tree(fs), ino, -(int64_t)min_u64(n, INT64_MAX));
 }
 
-/* Look up a name, which the kernel knows of from then on. */
+/* Look up a name and count the kernel's reference to it.  Return 0 or -errno. */
 static int look_up_and_hold(struct fs *fs, uint64_t parent, const char *name,
 			    struct entry *e)
 {
 	int r, held = -ENOENT;
 
-	/* It may go before it is held, when others are looked up all the time. */
+	/* The name may be dropped before it is held, if other threads look up names all
+	 * the time. */
 	for (int tries = 0; tries < LOOKS && held == -ENOENT; tries++) {
 		r = fs_lookup(fs, parent, name, e);
 		if (r < 0)
@@ -139,7 +141,8 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	if (fuse_reply_entry(req, &p) < 0 && r == 0)
-		drop_lookups(f->fs, e.st.st_ino, 1); /* it never heard of it */
+		drop_lookups(f->fs, e.st.st_ino,
+			     1); /* the kernel did not get the reply */
 }
 
 static void op_forget(fuse_req_t req, fuse_ino_t nodeid, uint64_t nlookup)
@@ -217,8 +220,8 @@ static void op_statfs(fuse_req_t req, fuse_ino_t nodeid)
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* Stateless: the kernel does not ask again.  Else opens are counted, so that a
- * mount in use is not idle. */
+/* If opens are stateless, the kernel does not send them again.  Otherwise they are
+ * counted, so that a mount in use is not idle. */
 static void op_open(fuse_req_t req, fuse_ino_t nodeid,
 		    struct fuse_file_info *fi)
 {
@@ -235,7 +238,7 @@ static void op_open(fuse_req_t req, fuse_ino_t nodeid,
 	}
 	fi->keep_cache = 1;
 	atomic_fetch_add(&f->opens, 1);
-	/* Interrupted: no release will come. */
+	/* The open was interrupted, so no RELEASE will come. */
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		atomic_fetch_sub(&f->opens, 1);
 }
@@ -299,8 +302,8 @@ static bool emit_entry(void *ctx, const char *name, const struct entry *e,
 	return true;
 }
 
-/* One buffer goes from hand to hand: in a heap of its own each thread would keep the
- * pages of its last one. */
+/* All threads share one buffer: with a malloc'ed one each, every heap would keep the
+ * pages of its last buffer. */
 static char *get_listing_buffer(struct fuse_face *f)
 {
 	char *buf = atomic_exchange(&f->listing, NULL);
@@ -328,7 +331,7 @@ static void reply_listing(fuse_req_t req, uint64_t ino, size_t size, off_t pos,
 		return;
 	}
 	r = fs_readdir(f->fs, ino, (uint64_t)pos, attrs, emit_entry, &l);
-	/* What came before a failure is delivered, and the failure next. */
+	/* The entries before a failure are delivered; the next request gets the failure. */
 	if (r < 0 && l.used == 0)
 		fuse_reply_err(req, -r);
 	else
@@ -352,7 +355,7 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t nodeid, size_t size,
 
 /* ---- extended attributes ------------------------------------------------ */
 
-/* Answers a GETXATTR or LISTXATTR whose value is `r` bytes of `buf`. */
+/* Answer a GETXATTR or LISTXATTR whose value is `r` bytes of `buf`. */
 static void reply_value(fuse_req_t req, ssize_t r, const char *buf, size_t size)
 {
 	if (r < 0)
@@ -393,7 +396,7 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t nodeid, size_t size)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Tell those that read ahead of a READ by a reader. */
+/* Tell the read-ahead of a READ by a reader. */
 static void note_read(struct fuse_face *f, pid_t reader, uint64_t ino,
 		      uint64_t off, const struct reply *r, bool waited)
 {

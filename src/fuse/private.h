@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the session (fuse.c), the mount and the requests share. */
+/* What fuse.c (the session), mount.c, where.c, loop.c and ops.c share. */
 #ifndef FUSE_PRIVATE_H
 #define FUSE_PRIVATE_H
 
@@ -12,31 +12,34 @@
 #include "readahead/guess.h"
 #include "readahead/readahead.h"
 
-/* One request at most; the kernel's own limit is 256 pages. */
+/* The largest READ in bytes; the kernel's own limit is 256 pages. */
 #define FUSE_FACE_READ_MAX (1u << 20)
-/* What the kernel wants to see in a read(2) of /dev/fuse: that, and headers. */
+/* The buffer in bytes that the kernel demands for a read(2) of /dev/fuse: the largest
+ * request with its headers. */
 #define FUSE_FACE_REQUEST_MAX (FUSE_FACE_READ_MAX + 8192)
 
 struct fuse_face {
 	struct fs *fs;
 	struct fuse_session *session;
 	char *mountpoint; /* absolute, or /dev/fd/N */
-	dev_t device;     /* of our mount; 0: unknown */
+	dev_t device;     /* device number of our mount; 0 if not known */
 	unsigned threads, timeout;
 	bool debug, mounted, prefetch;
 	bool moved; /* a directory above the mount point was renamed */
-	struct fuse_buf first; /* of the thread that serves before others do */
-	/* While it serves; NULL: files are not read ahead. */
+	/* the buffer of the thread that answers requests before the workers start */
+	struct fuse_buf first;
+	/* Set while the mount is served; NULL if files are not read ahead. */
 	struct room *room;
 	struct readahead *readahead;
 	struct guess *guess;
 	struct follow *follow;
-	const struct follow_order *order; /* NULL: none is known */
+	const struct follow_order *order; /* NULL if the order is not known */
 	bool stateless;                   /* opens are answered ENOSYS */
-	bool connected;                   /* INIT came */
+	bool connected;                   /* INIT was received */
 	_Atomic unsigned opens;           /* files and directories open now */
-	_Atomic bool active; /* a request since the watcher looked */
-	/* FUSE_FACE_READ_MAX bytes for who lists next; NULL: in use, or not yet there. */
+	_Atomic bool active; /* a request came since the watcher last checked */
+	/* A free buffer of FUSE_FACE_READ_MAX bytes for the next listing; NULL if it is
+	 * in use or not yet allocated. */
 	_Atomic(char *) listing;
 	/* The watcher that ends an idle session. */
 	pthread_mutex_t lock; /* protects `finished` */
@@ -54,31 +57,34 @@ static inline uint64_t fuse_nodeid(uint64_t ino)
 	return ino ^ ino >> 40;
 }
 
-/* Is the mount point an opened descriptor, /dev/fd/N? */
+/* Return whether the mount point is an open descriptor, /dev/fd/N. */
 bool fuse_face_on_fd(const char *mountpoint);
-/* Is it our mount that is at the mount point now?  Asks nobody's daemon. */
+/* Return whether our mount is at the mount point now.  Asks no daemon, so it does not
+ * block. */
 bool fuse_face_is_there(const struct fuse_face *f);
-/* The same, wherever it is now: f->mountpoint follows it. */
+/* Find our mount, also after a rename; f->mountpoint is updated.  Return false if it is
+ * nowhere. */
 bool fuse_face_find(struct fuse_face *f);
-/* Unmount what is at `path`.  0; -EBUSY; -ENOENT: we may not, and there is no
- * fusermount3. */
+/* Unmount what is at `path`.  Return 0; -EBUSY if it is in use; -ENOENT if this process
+ * may not unmount and there is no fusermount3. */
 int fuse_unmount_path(const char *path, bool lazy);
-/* Unmount unless that was done. */
+/* Unmount unless it is unmounted already. */
 void fuse_face_unmount(struct fuse_face *f);
 
-/* Take a request, which fuse_session_process_buf then answers; buf->mem is malloc'ed for
- * the first.  Bytes; 0: unmounted; -EINTR, -EAGAIN, -ENOMEM, another -errno. */
+/* Receive a request, which the caller passes to fuse_session_process_buf.  buf->mem is
+ * malloc'ed if it is NULL, and kept for the next request.  Blocks.  Return its size in
+ * bytes, 0 if the mount was unmounted, or -EINTR, -EAGAIN, -ENOMEM or another -errno. */
 int fuse_receive(struct fuse_session *session, struct fuse_buf *buf);
-/* Answer requests in the calling thread until the session ends, or after one of them
- * *enough (NULL: never).  0; -errno. */
+/* Answer requests in the calling thread until the session ends, or *enough is true after
+ * a request (`enough` may be NULL).  Return 0 or -errno. */
 int fuse_loop_alone(struct fuse_session *session, struct fuse_buf *buf,
 		    const bool *enough);
-/* Answer requests with so many threads until the session ends; by then each that was
- * taken is answered.  0; -ENOMEM: not one thread had memory; another -errno: the
- * connection broke. */
+/* Answer requests with up to `threads` threads until the session ends; every request
+ * that was received is answered by then.  Return 0; -ENOMEM if no thread had memory;
+ * another -errno if the connection broke. */
 int fuse_loop(struct fuse_session *session, unsigned threads);
 
-/* The requests; user data is the struct fuse_face. */
+/* The operations; their user data is the struct fuse_face. */
 extern const struct fuse_lowlevel_ops fuse_face_ops;
 
 #endif

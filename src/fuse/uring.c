@@ -15,11 +15,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The first libfuse that has it. */
+/* The first version of libfuse with FUSE over io_uring, as fuse_version() has it. */
 #define FIRST 318
 
 bool uring_is_wanted(int libfuse, const char *value)
 {
-	/* A number, as libfuse reads it. */
+	/* libfuse reads the value as a number, too. */
 	return libfuse >= FIRST && value && strtol(value, NULL, 10) != 0;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where our mount is now, and taking it away there. */
-/*
- * A directory above the mount point may be renamed while we are mounted.  The path that
- * the user gave leads nowhere then, or to something else; the kernel's table of mounts has
- * the new one.
- */
+/* Finds where our mount is now, and unmounts. */
+/* A directory above the mount point may be renamed while the mount exists.  The path
+ * that the user gave then leads nowhere or to something else; the kernel's table of
+ * mounts has the new path. */
 #include <errno.h>
 #include <inttypes.h>
 #include <spawn.h>
@@ -19,7 +17,7 @@
 #include "base/cleanup.h"
 #include "fuse/private.h"
 
-/* "\\040" is a blank, and so on: in place. */
+/* Decode the kernel's octal escapes ("\\040" is a blank), in place. */
 static void unescape_mountinfo(char *s)
 {
 	char *to = s;
@@ -36,7 +34,8 @@ static void unescape_mountinfo(char *s)
 	*to = '\0';
 }
 
-/* The mount point of the file system `device`, malloc'ed; NULL: it is not mounted. */
+/* Return the mount point of the file system `device` (malloc'ed), NULL if it is not
+ * mounted. */
 static char *mounted_at(dev_t device)
 {
 	cleanup_fclose FILE *f = fopen("/proc/self/mountinfo", "re");
