@@ -39,8 +39,8 @@ int against_check_reader(const char *reader, struct error *err)
 	if (is_listed(readers, reader))
 		return 0;
 	return error_set(err, -EINVAL,
-			 "'%s' is not a reader to compare with; they are auto "
-			 "(by what the file is), h5py, tar, zip, squashfs, "
+			 "unknown reader '%s'; known are auto (detected from "
+			 "the file), h5py, tar, zip, squashfs, "
 			 "zarr, numpy, parquet, arrow",
 			 reader);
 }
@@ -51,7 +51,7 @@ static int check_against_options(const struct command *c,
 	for (size_t i = 0; i < s->n_given; i++)
 		if (!is_listed(allowed, s->given[i]))
 			return cli_usage(c,
-					 "--%s does not go together with "
+					 "--%s cannot be combined with "
 					 "--against, which compares the whole "
 					 "source as it is mounted without "
 					 "options",

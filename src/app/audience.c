@@ -130,10 +130,10 @@ bool audience_owner_only(struct handles *h, char *const *paths, size_t n,
 	if (!private_file && set->allow_other)
 		private_file = handles_private(h);
 	if (set->allow_other && private_file)
-		log_warn("not everybody may read %s: the files of the mount "
-			 "are for their owner alone (mode 0400), despite "
-			 "allow_other",
-			 private_file);
+		log_warn(
+			"%s is not readable by all users: the files of the "
+			"mount get mode 0400 (owner only), despite allow_other",
+			private_file);
 	else if (set->allow_other)
 		handles_refuse_private(h);
 	return private_file != NULL;

@@ -29,7 +29,7 @@ static void say_sample_cost(const struct cost_check *c, const struct tensor *t,
 	format_size(cost->decoded, needs, sizeof needs);
 	format_size(c->s->cache_size, has, sizeof has);
 	log_warn("%s: one sample decodes %" PRIu64 " chunk%s, %s, more than "
-		 "cache-size (%s): each sample decodes %s anew; cure: "
+		 "cache-size (%s): each sample decodes %s again; remedy: "
 		 "cache-size=%" PRIu64 "M, or smaller chunks",
 		 t->name, cost->chunks, cost->chunks == 1 ? "" : "s", needs,
 		 has, cost->chunks == 1 ? "it" : "them",

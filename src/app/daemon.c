@@ -81,7 +81,8 @@ int daemon_fork(struct daemon *d, struct error *err)
 	close(pipes[0]);
 	d->fd = pipes[1];
 	if (become_daemon() < 0) {
-		daemon_fail(d, 1, "cannot leave the session or directory");
+		daemon_fail(d, 1,
+			    "cannot start a session of its own or change to '/'");
 		_exit(1);
 	}
 	return 0;
@@ -166,8 +167,8 @@ int daemon_wait(struct daemon *d, int status_of_death, struct error *err)
 			  WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
 		error_set(err, -EIO,
-			  "the daemon ended before the mount was ready; the "
-			  "system log may tell why, or try --foreground");
+			  "the daemon ended before the mount was ready; see "
+			  "the system log, or try --foreground");
 	return status_of_death;
 }
 

@@ -27,9 +27,8 @@ int inside_enter(const struct tree *t, struct node *n, struct error *err)
 	if (n->files &&
 	    (beside_is_view(n->files, n->node) || bundle_files_are(n->files)))
 		return error_set(err, -ENOTSUP,
-				 "this is a view: it is worked out from the "
-				 "files of the source, and nothing of it is "
-				 "stored");
+				 "this is a view: it is computed from the "
+				 "files of the source, and is not stored");
 	if (!n->graft || atomic_load(&n->graft->tree))
 		return 0;
 	r = tree_graft_open(t, n->graft, err);

@@ -275,10 +275,11 @@ static int run_fusermount(const char *point, bool lazy, char *said, size_t n)
 
 static int fail_busy(const char *point, struct error *err)
 {
-	return error_set(err, -EBUSY,
-			 "'%s' is in use ('fuser -vm %s' tells by whom); leave "
-			 "it first, or detach it with --lazy",
-			 point, point);
+	return error_set(
+		err, -EBUSY,
+		"'%s' is in use ('fuser -vm %s' lists the processes); leave "
+		"it first, or detach it with --lazy",
+		point, point);
 }
 
 static int detach_once(const char *point, bool lazy, struct error *err)

@@ -41,7 +41,7 @@ static int check_descriptor(const char *path, struct error *err)
 	    st.st_rdev != makedev(FUSE_MAJOR, FUSE_MINOR))
 		return error_set(err, -EINVAL,
 				 "descriptor %ld ('%s') is not /dev/fuse: open "
-				 "that and mount it first",
+				 "/dev/fuse and mount it first",
 				 fd, path);
 	return 0;
 }
@@ -56,13 +56,13 @@ static int refuse_foreign(const char *path, struct error *err)
 	if (mounts_read(&mounts, NULL, NULL) == 0)
 		m = mounts_holding(&mounts, path);
 	if (m && mount_user(m) >= 0 && mount_user(m) != (long)geteuid())
-		r = error_set(
-			err, -EACCES,
-			"mount point '%s' is on a mount (%s) of user %ld, "
-			"who alone may enter it; %s",
-			path, m->type, mount_user(m),
-			geteuid() ? "choose another directory"
-				  : "root may unmount it: tensorfs umount");
+		r = error_set(err, -EACCES,
+			      "mount point '%s' is on a mount (%s) of user "
+			      "%ld, which only that user may enter; %s",
+			      path, m->type, mount_user(m),
+			      geteuid()
+				      ? "choose another directory"
+				      : "root may unmount it: tensorfs umount");
 	else
 		r = error_errno(err, -EACCES, "mount point '%s'", path);
 	mounts_free(&mounts);

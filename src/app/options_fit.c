@@ -11,20 +11,20 @@
 int options_check(const struct command *c, const struct settings *s)
 {
 	if (s->stage.first == STAGE_NOT && s->stage.reserve)
-		return cli_usage(c, "--reserve goes with --stage");
+		return cli_usage(c, "--reserve needs --stage");
 	if (s->stage.first == STAGE_NOT && s->stage.to)
-		return cli_usage(c, "--to goes with --stage");
+		return cli_usage(c, "--to needs --stage");
 	if (!s->shm_cache && s->shm_dir)
-		return cli_usage(c, "--shm-dir goes with --shm-cache");
+		return cli_usage(c, "--shm-dir needs --shm-cache");
 	if (s->order && s->stage.first == STAGE_ALL)
-		return cli_usage(c,
-				 "order= reads ahead in a mount, and --stage "
-				 "has all in memory; --stage=fit takes both");
+		return cli_usage(
+			c, "order= has no use with --stage, which has "
+			   "everything in memory; --stage=fit accepts both");
 	if (s->order && s->no_prefetch)
 		return cli_usage(c, "order= reads ahead, and prefetch=off "
 				    "forbids it");
 	if (s->order && (s->single || s->threads == 1))
-		return cli_usage(c, "order= takes more than one thread");
+		return cli_usage(c, "order= needs more than one thread");
 	return 0;
 }
 
@@ -67,8 +67,7 @@ int options_fit(const struct settings *s, struct source *const *sources,
 		if (rows[i].given && !(kinds & rows[i].kinds))
 			return error_set(
 				err, SOURCE_USAGE,
-				"%s is for %s, and there is none among "
-				"the sources",
+				"%s is for %s, and the sources have none",
 				rows[i].name, rows[i].is_for);
 	return 0;
 }

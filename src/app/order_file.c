@@ -163,7 +163,7 @@ static int read_names(struct names *x, int fd, struct error *err)
 	if (r == 0)
 		r = order_lines_end(&lines, err);
 	if (r == 0 && !x->ino.n)
-		r = error_set(err, -EINVAL, "it names nothing");
+		r = error_set(err, -EINVAL, "the list names no file");
 	return r;
 }
 
@@ -177,8 +177,8 @@ static int open_names(const char *path, struct error *err)
 		return error_set(err, -errno, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
 		return error_set(err, -EINVAL,
-				 "a list of names is a file or a pipe, and "
-				 "this is %s",
+				 "a list of names must be a file or a pipe, "
+				 "but this is %s",
 				 S_ISDIR(st.st_mode) ? "a directory"
 						     : "a device or a socket");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);

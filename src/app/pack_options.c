@@ -114,7 +114,7 @@ int pack_list_read(struct pack_list *out, const char *file, bool null,
 	if (r == 0 && !null && memchr(out->text, '\0', n))
 		r = error_set(err, -EINVAL,
 			      "'%s' has NUL bytes, which no name has; if they "
-			      "end names in it, say --null",
+			      "end its names, use --null",
 			      file);
 	if (r == 0 && !split_list(out, n, null))
 		r = error_no_memory(err, "a list of names");
@@ -148,10 +148,10 @@ static int source_date_epoch(int64_t *out, struct error *err)
 	if (!text || !*text)
 		return 0;
 	if (parse_count(text, 0, INT64_MAX, &n, err) < 0)
-		return error_set(err, -EINVAL,
-				 "SOURCE_DATE_EPOCH is '%s', no number of "
-				 "seconds",
-				 text);
+		return error_set(
+			err, -EINVAL,
+			"SOURCE_DATE_EPOCH='%s' is not a number of seconds",
+			text);
 	*out = (int64_t)n;
 	return 0;
 }
@@ -213,7 +213,7 @@ int pack_options(const struct command *c, const struct settings *s,
 		return cli_usage(c, "--files-from and --order cannot both be "
 				    "standard input");
 	if (s->pack.null && !s->pack.files_from && !s->pack.order)
-		return cli_usage(c, "--null goes with --files-from or --order");
+		return cli_usage(c, "--null needs --files-from or --order");
 	if (s->pack.files_from)
 		r = pack_list_read(&lists->only, s->pack.files_from,
 				   s->pack.null, &err);

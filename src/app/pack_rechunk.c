@@ -143,8 +143,7 @@ static void say_tensors(const struct rechunker *r, const struct tensors *all)
 			 all->at[i]->name);
 	}
 	cli_say(r->c,
-		"%s has %" PRIu64 " tensors: say which one, as "
-		"SOURCE:PATH (%s%s)",
+		"%s has %" PRIu64 " tensors: name one as SOURCE:PATH (%s%s)",
 		r->source.source, all->n, text, all->n > LISTED ? ", ..." : "");
 }
 
@@ -310,7 +309,7 @@ static int say_rechunked(const struct rechunker *r,
 
 	if (!x->rest && r->others && !r->s->quiet)
 		cli_say(r->c,
-			"%s: only %s is taken; %" PRIu64
+			"%s: only %s is copied; %" PRIu64
 			" other datasets are left out",
 			r->source.source, r->tensor->name, r->others);
 	if (r->s->json)
@@ -391,11 +390,13 @@ int pack_rechunk(const struct command *c, struct settings *s,
 		return CLI_SOURCE;
 	}
 	if (foreign)
-		return cli_usage(c, "--%s is for directories, and '%s' is none",
-				 foreign, source);
+		return cli_usage(
+			c,
+			"--%s is for directories, and '%s' is not a directory",
+			foreign, source);
 	if (s->dataset && s->pack.keep && s->pack.keep != KEEP_NONE)
-		return cli_usage(c, "--dataset takes the tensor alone: "
-				    "without --keep, or with --keep=none");
+		return cli_usage(c, "--dataset copies the tensor alone: leave "
+				    "out --keep, or give --keep=none");
 	code = parse_chunk(&r);
 	if (code)
 		return code;

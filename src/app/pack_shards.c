@@ -31,14 +31,15 @@ static int check_usage(const struct command *c, const struct settings *s)
 	bool limits = s->pack.shard_size || s->pack.shard_count;
 
 	if (s->pack.shards && limits)
-		return cli_usage(c, "--shards says how many there are: it does "
-				    "not go with --shard-size and "
-				    "--shard-count");
+		return cli_usage(
+			c, "--shards sets the number of shards: it cannot be "
+			   "combined with --shard-size or --shard-count");
 	if (!s->pack.shards && !limits)
 		return cli_usage(c, "--shuffle is for shards: it needs "
 				    "--shards, --shard-size or --shard-count");
 	if (s->pack.shuffle && s->pack.order)
-		return cli_usage(c, "--shuffle and --order are two orders");
+		return cli_usage(c, "--shuffle and --order cannot be combined: "
+				    "both set the order");
 	return 0;
 }
 

@@ -264,7 +264,7 @@ static int count_nested(struct report *r, struct tensor *t)
 	int worst = rows ? 0 : -ENOMEM;
 	static const char too_many[] =
 		"virtual datasets of virtual datasets have too many parts: not "
-		"all were looked at";
+		"all were examined";
 
 	for (uint32_t p = 0; p < t->nparts && worst != -ENOMEM; p++) {
 		int code;

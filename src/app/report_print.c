@@ -137,7 +137,7 @@ static void print_storage(const struct report *r, FILE *out)
 	}
 	say_size(out, "stored", r->stored);
 	if (stores_references(t))
-		fprintf(out, " of references; the values are apart");
+		fprintf(out, " of references; the values are stored elsewhere");
 	else if (r->missing || r->bad)
 		fprintf(out, " in the parts that are there");
 	else if (r->stored && t->bytes)

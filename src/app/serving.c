@@ -68,7 +68,7 @@ static int say_no_directory(const struct command *c, const char *path)
 {
 	int r = errno == ENOMEM ? CLI_MEMORY : CLI_SOURCE;
 
-	cli_say(c, "'%s': cannot tell the working directory: %s", path,
+	cli_say(c, "'%s': cannot find the working directory: %s", path,
 		strerror(errno));
 	return r;
 }
@@ -128,8 +128,8 @@ int sources_prepare(const struct command *c, struct settings *s, char **paths,
 		r = prepare_source(c, s, &s->names[i], &paths[i]);
 		if (r == 0 && s->joined && s->names[i])
 			r = cli_usage(c,
-				      "'%s=' names a directory, and --union "
-				      "makes none",
+				      "'%s=' names a directory, but --union "
+				      "makes no directories",
 				      s->names[i]);
 	}
 	return r;

@@ -448,8 +448,8 @@ static int reuse_or_make(struct stager *st, struct staging_want *want,
 	if (other) {
 		if (!st->s->quiet)
 			cli_say(st->c,
-				"what was staged is not what its source gives "
-				"(%s): staging it anew",
+				"the staged files differ from their source "
+				"(%s): staging them again",
 				st->err->text);
 		want->force = true;
 		code = begin_stage(st, want, out);

@@ -51,8 +51,8 @@ int stage_first(struct stage_first *f, const struct command *c,
 	f->active = r == CLI_DONE;
 	if (f->active && s->order) {
 		if (!s->quiet)
-			cli_say(c, "note: order= does nothing: all is in "
-				   "memory");
+			cli_say(c, "note: order= has no effect: everything is "
+				   "in memory");
 		s->order = NULL;
 	}
 	if (f->active || s->stage.first != STAGE_IF_IT_FITS ||

@@ -168,8 +168,8 @@ static void end_worker(struct jobs *j, unsigned slot)
 		error_set(&err, -EINTR, "interrupted");
 	else if (!err.code)
 		error_set(&err, -EBADMSG,
-			  "'%s': libhdf5 crashes on it (%s): the part is "
-			  "damaged, and was left as it is",
+			  "'%s': libhdf5 crashed on it (%s): the part is "
+			  "damaged, and was not changed",
 			  path,
 			  WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
 					      : "it ended");

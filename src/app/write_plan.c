@@ -86,10 +86,11 @@ static int add_part(struct parts *out, const struct tensor *t, uint32_t part,
 {
 	p->file = t->parts[part].file;
 	if (handles_is_joined(t->handles, p->file))
-		return error_set(err, -ENOTSUP,
-				 "%s is one HDF5 file in several, which a "
-				 "driver of HDF5 wrote: these are only read",
-				 handles_name(t->handles, p->file));
+		return error_set(
+			err, -ENOTSUP,
+			"%s is an HDF5 file that a driver of HDF5 split into "
+			"several: it can be read, but not written",
+			handles_name(t->handles, p->file));
 	p->path = strdup(handles_path(t->handles, p->file));
 	p->data = strdup(t->parts[part].dataset);
 	if (p->path && p->data && vec_push(&out->list, *p))
@@ -124,7 +125,7 @@ static int list_parts(struct parts *out, const struct tensor *t,
 		if (!tile_rows(t, &tile, &p))
 			return error_set(err, -ENOTSUP,
 					 "its parts are not whole rows; write "
-					 "to their files");
+					 "to the files of the parts");
 		r = add_part(out, t, tile.part, &p, err);
 	}
 	if (r < 0)
@@ -135,8 +136,8 @@ static int list_parts(struct parts *out, const struct tensor *t,
 	for (size_t i = 1; i < out->list.n; i++)
 		if (out->list.at[i].begin < out->list.at[i - 1].end)
 			return error_set(err, -ENOTSUP,
-					 "its parts overlap; write to their "
-					 "files");
+					 "its parts overlap; write to the "
+					 "files of the parts");
 	return 0;
 }
 
@@ -198,7 +199,7 @@ static int parse_rows(const char *text, uint64_t rows, uint64_t *begin,
 	if (*begin >= *end || *end > rows)
 		return error_set(err, -EINVAL,
 				 "--rows: %s is not within the %" PRIu64
-				 " rows that there are",
+				 " rows of the tensor",
 				 text, rows);
 	return 0;
 }
@@ -218,7 +219,7 @@ static int choose_rows(struct write_plan *p, const struct settings *s,
 	if (k >= all->list.n)
 		return error_set(err, -EINVAL,
 				 "--block: there is no part %" PRIu64
-				 ", there are %zu, from 0 on",
+				 "; the %zu parts are numbered from 0",
 				 k, all->list.n);
 	p->begin = all->list.at[k].begin;
 	p->end = all->list.at[k].end;
@@ -301,7 +302,7 @@ static int check_part_files(const struct write_plan *p, struct error *err)
 					   path);
 		if (!S_ISREG(st.st_mode))
 			return error_set(err, -ENOTSUP,
-					 "'%s' is no regular file", path);
+					 "'%s' is not a regular file", path);
 	}
 	return 0;
 }
@@ -348,10 +349,11 @@ static int find_target_tensor(struct session *session, const char *path,
 	if (r < 0 && !*path)
 		return error_set(err, -ENOTSUP,
 				 "it has no dataset '" DATA
-				 "'; name the one that is meant: TARGET:PATH");
+				 "'; name the dataset: TARGET:PATH");
 	if (r < 0)
 		return r;
-	return *out ? 0 : error_set(err, -ENOTSUP, "'%s' is no tensor", path);
+	return *out ? 0
+		    : error_set(err, -ENOTSUP, "'%s' is not a tensor", path);
 }
 
 static bool same_file(const char *a, const char *b)

@@ -212,7 +212,7 @@ def not_written():
     for command in (("merge", d + "/x_0.h5"),
                     ("write", d + "/x_0.h5:own", d + "/rows.npy")):
         p = exits(tensorfs(*command), 3, command[0])
-        check("several" in p.stderr and "missing" not in p.stderr, p.stderr)
+        check("into several" in p.stderr and "missing" not in p.stderr, p.stderr)
     check(before == {n: data(d + "/" + n) for n in os.listdir(d)}, "files changed")
     exits(tensorfs("write", d + "/x_0.h5:data", d + "/rows.npy"), 0, "write of a part")
     with h5py.File(part) as f:

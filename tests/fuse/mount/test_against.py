@@ -557,7 +557,7 @@ def usage():
     for n in known:
         check(verify("--against=" + n, path("none")).returncode == 3, n)
     p = exits(verify("--against=zip", "--subdir=x", source), 2, "another option")
-    check("--subdir does not go together with --against" in p.stderr, p.stderr)
+    check("--subdir cannot be combined with --against" in p.stderr, p.stderr)
     p = exits(verify("--against=zip", source + ":two"), 2, "a path")
     check("leave out ':two'" in p.stderr, p.stderr)
     for argv in ([], ["--memory=much", source], ["--only=excel", source],

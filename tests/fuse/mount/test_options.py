@@ -162,28 +162,28 @@ def not_for_mounts():
             ("dataset=data", ["a.h5", "t.tar"], "it is subdir="),
             ("dataset=data", ["a.h5", "a.npy"], "HDF5 files and Zarr stores"),
             ("recursive", ["a.h5", "a.npy"], "recursive"),
-            ("reserve=1G", ["a.h5"], "--reserve goes with --stage"),
-            ("to=/tmp", ["a.h5"], "--to goes with --stage"),
-            ("order=torch,stage", ["a.h5"], "--stage=fit takes both"),
-            ("shm-dir=/tmp", ["a.h5"], "--shm-dir goes with --shm-cache"),
+            ("reserve=1G", ["a.h5"], "--reserve needs --stage"),
+            ("to=/tmp", ["a.h5"], "--to needs --stage"),
+            ("order=torch,stage", ["a.h5"], "--stage=fit accepts both"),
+            ("shm-dir=/tmp", ["a.h5"], "--shm-dir needs --shm-cache"),
             ("drop_last", ["a.h5"], "unknown option '-o drop_last'"),
             ("zarr_rot=x", ["a.h5"], "did you mean '-o zarr-root'"),
             ("shards=size=0", ["a.h5"], "a shard cannot have 0 bytes")):
         say(["mount", "-o", options, *map(at, sources), m], word)
         check(not lib.mount_line(m), options + ": mounted")
-    say(["run", "--to=/tmp", at("a.h5"), "--", "true"], "goes with --stage")
+    say(["run", "--to=/tmp", at("a.h5"), "--", "true"], "needs --stage")
     say(["run", "--stage", "--order=torch", at("a.h5"), "--", "true"],
-        "order= reads ahead in a mount, and --stage has all in memory")
+        "order= has no use with --stage")
 
 
 @case
 def of_stage_and_pack():
     say(["stage", "--null", at("a.h5")], "--null needs --files-from")
     for options, out, word in (
-            ("--null", "o.tar", "--null goes with"),
+            ("--null", "o.tar", "--null needs"),
             ("--shards=0", "o-%06d.tar", "not between 1 and"),
             ("--shards=size=0", "o-%06d.tar", "a shard cannot have 0 bytes"),
-            ("--shards=2 --shards=size=1M", "o-%06d.tar", "does not go with")):
+            ("--shards=2 --shards=size=1M", "o-%06d.tar", "cannot be combined")):
         say(["pack", *options.split(), at("files"), at(out)], word)
     check(not [x for x in os.listdir(work) if x.startswith("o")], "files")
 

@@ -215,7 +215,7 @@ def what_is_refused():
             ("torch,prefetch=off", 2, "prefetch=off"),
             ("torch,nothreads", 2, "more than one thread"),
             (os.path.join(work, "none"), 3, "No such file"),
-            (empty, 3, "it names nothing"),
+            (empty, 3, "the list names no file"),
             (wrong, 3, "line 2: there is no file 'nothing'"),
             (work, 3, "this is a directory"),
             ("/dev/zero", 3, "this is a device"),

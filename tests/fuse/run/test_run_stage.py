@@ -67,7 +67,7 @@ def with_an_order():
         p = tfs("run", "--stage=fit", "--to", place, "--reserve=0", "--order=torch",
                 *more, tensor, "--", "true")
         exits(p, 0, "run --stage=fit --order")
-        equal("order= does nothing: all is in memory" in p.stderr, says, p.stderr)
+        equal("order= has no effect: everything is in memory" in p.stderr, says, p.stderr)
     # Mounted, where there is no room: the order is used, and nothing is said.
     p = tfs("run", "--stage=fit", "--to", place, "--reserve=100%", "--order=torch",
             tensor, "--", "true")

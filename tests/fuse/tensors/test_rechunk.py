@@ -419,7 +419,7 @@ def distributed_and_virtual():
     check("1 other dataset as it was" in p.stderr, p.stderr)
     p = exits(tensorfs("pack", t.all_path, path(), "--format=h5",
                        "--keep=none"), 0, "alone")
-    check("only /data is taken; 1 other" in p.stderr, p.stderr)
+    check("only /data is copied; 1 other" in p.stderr, p.stderr)
     # parts of another shape, a gap, a stride
     p = path()
     a, b = numbers((10, 12), "<i4", 1), numbers((10, 12), "<i4", 2)

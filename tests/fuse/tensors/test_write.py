@@ -512,7 +512,7 @@ def processes_that_die():
             p.stdin.close()
             err = p.stderr.read().decode()
             equal(p.wait(30), 3, "status")
-            check("crashes on it" in err, err)
+            check("crashed on it" in err, err)
         else:
             equal(p.wait(30), -sig, "status")
             p.stdin.close()
