@@ -218,7 +218,7 @@ int fuse_face_serve(struct fuse_face *f, void (*ready)(void *), void *ctx,
 	if (r == -EPERM && !f->connected && fuse_face_on_fd(f->mountpoint))
 		return error_set(err, r,
 				 "nothing is mounted with the descriptor %s: "
-				 "mount(2) comes first",
+				 "call mount(2) first",
 				 f->mountpoint);
 	if (err && !err->code)
 		error_errno(err, r, "the connection to the kernel broke");

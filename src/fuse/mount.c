@@ -140,8 +140,8 @@ static int check_system(const struct fuse_face_options *o, struct error *err)
 		return 0;
 	if (access("/dev/fuse", R_OK | W_OK) < 0)
 		return error_set(err, -EACCES,
-				 "you may not open /dev/fuse: its mode should "
-				 "be 0666, which root can see to");
+				 "you may not open /dev/fuse: root has to set "
+				 "its mode to 0666");
 	if (have_capability())
 		return 0;
 	if (!have_fusermount(&privileged))
@@ -173,15 +173,16 @@ static int check_mountpoint(const char *path, char **out, struct error *err)
 				 path, path);
 	if (e == ENOENT)
 		return error_set(err, -e,
-				 "%s: there is no such directory to mount on: "
-				 "mkdir %s",
+				 "%s: there is no such directory to mount on; "
+				 "make it first: mkdir %s",
 				 path, path);
 	if (e)
 		return error_errno(err, -e, "mount point %s", path);
 	if (!S_ISDIR(st.st_mode))
-		return error_set(err, -ENOTDIR,
-				 "%s is not a directory: a mount point must be",
-				 path);
+		return error_set(
+			err, -ENOTDIR,
+			"%s is not a directory, and cannot be a mount point",
+			path);
 	*out = steal_pointer(&full);
 	return 0;
 }
