@@ -81,8 +81,9 @@ int daemon_fork(struct daemon *d, struct error *err)
 	close(pipes[0]);
 	d->fd = pipes[1];
 	if (become_daemon() < 0) {
-		daemon_fail(d, 1,
-			    "cannot start a session of its own or change to '/'");
+		daemon_fail(
+			d, 1,
+			"cannot start a session of its own or change to '/'");
 		_exit(1);
 	}
 	return 0;

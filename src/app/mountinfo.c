@@ -146,7 +146,7 @@ const struct mount_entry *mounts_holding(const struct mount_list *l,
 	return mounts_by_id(l, mount_id(path));
 }
 
-/* Searches by id, because several mounts can have one path, and all but the last are
+/* Searches by id, because several mounts can have one path, and some of them may be
  * covered. */
 const struct mount_entry *mounts_find(const struct mount_list *l,
 				      const char *point)

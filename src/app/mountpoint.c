@@ -70,7 +70,7 @@ static int refuse_foreign(const char *path, struct error *err)
 }
 
 /* Stat the mount point; sentences say why it cannot be used.  *dead is set if the daemon
- * of a mount on it has died; *st is not set then. */
+ * of a mount on it has died; *st may be unset then. */
 static int look_at_mountpoint(const char *path, struct stat *st, bool *dead,
 			      struct error *err)
 {

@@ -7,8 +7,8 @@
  * see, the other nodes find it empty; so the user is told before that happens.
  *
  * The kernel's table of mounts has the name of the type, which alone tells a FUSE
- * file system of a server (sshfs) from a local one; the row is found by the id of the mount,
- * because paths in the table may be covered by later mounts.  Where the table
+ * file system of a server (sshfs) from a local one.  The row is found by the id of the
+ * mount, because paths in the table may be covered by later mounts.  Where the table
  * lacks the mount (a chroot, a detached tree) the magic number of statfs(2) is
  * used.  An unknown type counts as local: refusing an unknown scratch disk would cost
  * more than a mount that other nodes do not see.
