@@ -24,7 +24,8 @@
 #include "fuse/private.h"
 
 #define THREADS_MAX 1024
-/* A signal that only interrupts system calls; no process sends it for another purpose. */
+/* The signal that interrupts a waiting worker.  It does nothing to a thread that does
+ * not wait, and has no other use here. */
 #define WAKE SIGURG
 /* The session's end is checked this often, because a signal may come between the check
  * and the wait. */

@@ -53,8 +53,8 @@ bool fuse_face_on_fd(const char *mountpoint)
 }
 
 /* Return whether the program could mount.  It has to become root by its mode or a
- * capability; an attribute of the process (no_new_privs) or of the file system (nosuid)
- * may prevent that. */
+ * capability, which the process (no_new_privs), the file system (nosuid) or a user
+ * namespace may prevent. */
 static bool is_privileged(const char *file)
 {
 	struct statvfs fs;

@@ -34,7 +34,7 @@ struct fuse_face {
 	struct guess *guess;
 	struct follow *follow;
 	const struct follow_order *order; /* NULL if the order is not known */
-	bool stateless;                   /* opens are answered ENOSYS */
+	bool stateless;                   /* opens are answered with ENOSYS */
 	bool connected;                   /* INIT was received */
 	_Atomic unsigned opens;           /* files and directories open now */
 	_Atomic bool active; /* a request came since the watcher last checked */
