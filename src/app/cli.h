@@ -37,7 +37,7 @@ struct stats_wait {
 struct settings {
 	bool help, version;
 	struct view_options views;
-	struct beside_options beside;
+	struct member_view_options member_views;
 	const char *dataset, *prefix;
 	const char *zarr_root; /* NULL stands for ".zarr" */
 	bool concat_given;

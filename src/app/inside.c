@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "formats/bundles.h"
-#include "views/members/beside.h"
+#include "views/members/member_views.h"
 
 struct source *inside_source(const struct session *s, const struct node *n)
 {
@@ -24,8 +24,8 @@ int inside_enter(const struct tree *t, struct node *n, struct error *err)
 {
 	int r;
 
-	if (n->files &&
-	    (beside_is_view(n->files, n->node) || bundle_files_are(n->files)))
+	if (n->files && (member_views_is_view(n->files, n->node) ||
+			 bundle_files_are(n->files)))
 		return error_set(err, -ENOTSUP,
 				 "this is a view: it is computed from the "
 				 "files of the source, and is not stored");

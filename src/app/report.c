@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "base/vec.h"
 #include "members/member_files.h"
-#include "views/members/beside.h"
+#include "views/members/member_views.h"
 
 #define BATCH 1024
 #define LISTED 65536 /* chunks that are listed at a time */
@@ -417,7 +417,7 @@ struct level {
  * tensors. */
 static bool only_members(const struct tree *tree, const struct node *n)
 {
-	return (beside_are(n->files) || member_files_are(n->files)) &&
+	return (member_views_are(n->files) || member_files_are(n->files)) &&
 	       (n->node || tree_entry_count(tree, n->ino) ==
 				   n->files->ops->count(n->files, 0));
 }

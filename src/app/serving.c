@@ -183,7 +183,7 @@ int mount_open(const struct settings *s, char *const *paths, size_t n,
 		return CLI_MEMORY;
 	}
 	/* After a mount without an index, what was just decoded is usually read soon. */
-	stream_keep(s->cache_size / KEEP_SHARE, true);
+	stream_first_pass_limit(s->cache_size / KEEP_SHARE, true);
 	r = session_open_shared(session, paths, n, s,
 				s->single ? 0 : system_cores(), shared, err);
 	if (r < 0)

@@ -329,7 +329,7 @@ static int build_session_tree(struct session *s, char *const *paths, size_t n,
 					    : NULL,
 			    .looks = set->looks,
 			    .as_is = set->as_is,
-			    .beside = set->beside,
+			    .member_views = set->member_views,
 			    .stage = set->cache_size / STAGE_SHARE,
 			    .threads = set->cache_size >= SCAN_MEMORY
 					       ? system_cores()
@@ -448,7 +448,7 @@ int session_open_shared(struct session **out, char *const *paths, size_t n,
 	}
 	s->shared = shared;
 	system_raise_files();
-	stream_memory(set->cache_size / DECODERS_SHARE);
+	stream_idle_decoders_limit(set->cache_size / DECODERS_SHARE);
 	buf_reuse_large(set->cache_size / REUSE_SHARE);
 	r = set->joined ? 0 : refuse_clashes(set, paths, n, err);
 	if (r == 0)

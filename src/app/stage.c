@@ -163,7 +163,7 @@ static int does_it_fit(struct stager *st)
 				 .path = st->place->at.path,
 				 .fd = st->place->at.fd,
 				 .memory = st->place->memory,
-				 .held = stream_kept(),
+				 .held = stream_first_pass_bytes(),
 				 .work = min_u64(st->s->cache_size,
 						 st->plan->bytes + WORK_LEAST)};
 	struct system_headroom group;

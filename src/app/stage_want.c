@@ -25,7 +25,7 @@ void stage_defaults(struct settings *s)
 	if (!s->threads)
 		s->threads = system_cores();
 	/* Views of members repeat what is staged already. */
-	s->beside.listed = 0;
+	s->member_views.listed = 0;
 	/* A tensor without samples is staged as an array, or as text. */
 	if (!s->stage.views_given)
 		view_options_parse(&s->views, "samples,array,text", NULL);
@@ -38,14 +38,14 @@ void stage_keep(const struct stage_request *q, const struct settings *s)
 
 	/* For a part of a source, it is not known how much of the rest would be kept. */
 	if (q->n_paths && *q->paths[0]) {
-		stream_keep(0, false);
+		stream_first_pass_limit(0, false);
 		return;
 	}
 	system_headroom(&group);
 	most = min_u64(system_available(), group.left) / KEEP_SHARE;
 	if (s->stage.cache_given)
 		most = min_u64(most, s->cache_size);
-	stream_keep(most, false);
+	stream_first_pass_limit(most, false);
 }
 
 bool stage_may_be_empty(const struct settings *s)

@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "base/system.h"
 
-_Atomic uint64_t buf_beside;
-buf_beside_fn *_Atomic buf_beside_less;
+_Atomic uint64_t buf_extra_bytes;
+buf_extra_shrink_fn *_Atomic buf_extra_shrink;
 
 /*
  * A buffer of less than LARGE bytes is one malloc: header and bytes.  A larger one has
@@ -56,7 +56,7 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	unsigned n;
 	size_t bytes, limit, most;
-	size_t beside; /* the part of `bytes` that buf_beside counts */
+	size_t extra; /* the part of `bytes` that buf_extra_bytes counts */
 	size_t capacity[KEPT_MAX];
 	struct buf *buf[KEPT_MAX];
 } kept = {
@@ -173,8 +173,8 @@ static void count_beside(void)
 	size_t now =
 		kept.bytes > REUSE_DEFAULT ? kept.bytes - REUSE_DEFAULT : 0;
 
-	atomic_fetch_add(&buf_beside, now - kept.beside);
-	kept.beside = now;
+	atomic_fetch_add(&buf_extra_bytes, now - kept.extra);
+	kept.extra = now;
 }
 
 /* Remove and return kept buffer `i`.  The caller holds kept_lock. */

@@ -41,17 +41,17 @@ void buf_unref(struct buf *b);
 /* The bytes that buf_new(size) will add to a gauge. */
 size_t buf_cost(size_t size);
 /* Bytes outside of all buffers that count in the budget of caches. */
-extern _Atomic uint64_t buf_beside;
+extern _Atomic uint64_t buf_extra_bytes;
 /* The function that frees about `bytes` of those, the least wanted first; NULL until the
  * module that has such bytes sets it. */
-typedef void buf_beside_fn(uint64_t bytes);
-extern buf_beside_fn *_Atomic buf_beside_less;
+typedef void buf_extra_shrink_fn(uint64_t bytes);
+extern buf_extra_shrink_fn *_Atomic buf_extra_shrink;
 /* Keep at most `bytes` bytes of freed buffers for reuse (default 8 MiB).  No gauge counts
  * them. */
 void buf_reuse_limit(size_t bytes);
 /* Where a freed buffer is more than half of that limit, keep two like it, together at
  * most `bytes` bytes (default 0: do not).  Kept bytes beyond 8 MiB count in
- * buf_beside. */
+ * buf_extra_bytes. */
 void buf_reuse_large(size_t bytes);
 /* Free every kept buffer. */
 void buf_trim(void);

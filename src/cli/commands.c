@@ -49,7 +49,7 @@ int option_set_views(struct settings *s, const char *value, struct error *err)
 	if (!list)
 		return error_no_memory(err, "the list of views");
 	s->stage.views_given = true;
-	return source_views_parse(&s->views, &s->beside, list, err);
+	return source_views_parse(&s->views, &s->member_views, list, err);
 }
 
 int option_set_cache(struct settings *s, const char *value, struct error *err)

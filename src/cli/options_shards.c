@@ -14,7 +14,7 @@
 /* Cut members as tensors are cut, and check the rule. */
 static int settle_shards_cut(struct settings *s, struct error *err)
 {
-	s->beside.shards = s->views.shards;
+	s->member_views.shards = s->views.shards;
 	return shards_cut_check(&s->views.shards, err);
 }
 

@@ -241,7 +241,7 @@ int chunk_load(struct handles *h, const struct chunk *c, void *out,
 	return 0;
 }
 
-uint64_t chunk_text_segment_of(const struct chunk_set *s, uint64_t index)
+uint64_t chunk_text_index_page_of(const struct chunk_set *s, uint64_t index)
 {
 	(void)s;
 	(void)index;

@@ -48,7 +48,7 @@ struct chunk {
 /*
  * A set is a numbered family of chunks: those of one tensor, or those of generated
  * texts.  Chunks are found through *segments*, small tables of locations that the store
- * loads with `load_segment` and keeps in its cache like data.  So an index of a million
+ * loads with `load_index_page` and keeps in its cache like data.  So an index of a million
  * chunks costs only what is used of it.
  */
 struct chunk_set;
@@ -59,20 +59,20 @@ struct chunk_set_ops {
 	int (*prepare)(struct chunk_set *s, uint64_t index, struct error *err);
 	/* Return the number of the segment that locates `index`, or UINT64_MAX if no
 	 * segment is needed; `locate` is then given NULL.  Pure. */
-	uint64_t (*segment_of)(const struct chunk_set *s, uint64_t index);
+	uint64_t (*index_page_of)(const struct chunk_set *s, uint64_t index);
 	/* Build a segment.  *out gets a new buffer, whose reference the caller owns and
 	 * whose bytes are counted in `gauge`.  Returns 0 or -errno.  Blocks on I/O; the
 	 * caller holds no lock. */
-	int (*load_segment)(struct chunk_set *s, uint64_t segment,
-			    _Atomic uint64_t *gauge, struct buf **out,
-			    struct error *err);
+	int (*load_index_page)(struct chunk_set *s, uint64_t segment,
+			       _Atomic uint64_t *gauge, struct buf **out,
+			       struct error *err);
 	/* Describe in *out where chunk `index` is.  Returns 0 or -errno.  Pure, given
 	 * its segment. */
 	int (*locate)(const struct chunk_set *s, uint64_t index,
 		      const struct buf *segment, struct chunk *out,
 		      struct error *err);
 	/* Make the decoded bytes of a CHUNK_FETCH chunk; *out and `gauge` are as in
-	 * load_segment.  Their number may differ from chunk.size for generated texts.
+	 * load_index_page.  Their number may differ from chunk.size for generated texts.
 	 * NULL if the set has no such chunks.  Blocks. */
 	int (*fetch)(struct chunk_set *s, uint64_t index,
 		     _Atomic uint64_t *gauge, struct buf **out,
@@ -109,9 +109,9 @@ struct chunk_set {
 	/* The warning "chunk exceeds the cache" was logged. */
 	_Atomic bool warned;
 };
-/* segment_of and locate for sets of generated texts.  Each text is a CHUNK_FETCH chunk
+/* index_page_of and locate for sets of generated texts.  Each text is a CHUNK_FETCH chunk
  * whose size is not known before it is made. */
-uint64_t chunk_text_segment_of(const struct chunk_set *s, uint64_t index);
+uint64_t chunk_text_index_page_of(const struct chunk_set *s, uint64_t index);
 int chunk_text_locate(const struct chunk_set *s, uint64_t index,
 		      const struct buf *segment, struct chunk *out,
 		      struct error *err);

@@ -144,7 +144,7 @@ static bool close_idle(struct handles *h, bool force)
 	return true;
 }
 
-void handles_let_go(struct handles *h, uint32_t file)
+void handles_close_idle(struct handles *h, uint32_t file)
 {
 	cleanup_close int fd = -1;
 	lock_scope(&h->lock);

@@ -110,12 +110,12 @@ int handles_check(struct handles *h, const struct handle *pin,
 		  struct error *err);
 void handles_put(struct handles *h, struct handle *pin);
 /* Close a file that is going to be deleted, unless it is pinned or has no path. */
-void handles_let_go(struct handles *h, uint32_t file);
+void handles_close_idle(struct handles *h, uint32_t file);
 /* Return how many of n bytes at `pos` lie before the first byte that is data
  * (SEEK_DATA) or in a hole (SEEK_HOLE).  A file that cannot be asked counts as data
  * only. */
-uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
-			uint64_t n, int whence);
+uint64_t handles_length_before(struct handles *h, uint32_t file, uint64_t pos,
+			       uint64_t n, int whence);
 /* Read all `len` bytes at `pos`, comparing the identity before and after.  Returns 0 or
  * -errno; -EIO if the bytes lie beyond the end of the file.  Blocks on I/O. */
 int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
@@ -147,8 +147,8 @@ const char *handles_private(struct handles *h);
 void handles_refuse_private(struct handles *h);
 /* Return 0 if `fd` may be shown, else -EIO or -ENOMEM; for files that are opened
  * without a row here. */
-int handles_may_show(struct handles *h, int fd, const struct stat *st,
-		     const char *path, struct error *err);
+int handles_check_public(struct handles *h, int fd, const struct stat *st,
+			 const char *path, struct error *err);
 /* Set the number of descriptors that are open now, and the limit. */
 void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit);
 

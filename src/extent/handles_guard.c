@@ -53,8 +53,8 @@ void handles_refuse_private(struct handles *h)
 	h->guard.refuses_private = true;
 }
 
-int handles_may_show(struct handles *h, int fd, const struct stat *st,
-		     const char *path, struct error *err)
+int handles_check_public(struct handles *h, int fd, const struct stat *st,
+			 const char *path, struct error *err)
 {
 	return guard_check(&h->guard, fd, st, path, err);
 }

@@ -55,7 +55,7 @@ static int handles_read_one(struct handles *h, uint32_t file, uint64_t pos,
 	return r;
 }
 
-/* As handles_before, for a row that is one file. */
+/* As handles_length_before, for a row that is one file. */
 static uint64_t handles_before_in_file(struct handles *h, uint32_t file,
 				       uint64_t pos, uint64_t n, int whence)
 {
@@ -104,8 +104,8 @@ int handles_read(struct handles *h, uint32_t file, uint64_t pos, void *data,
 	return r;
 }
 
-uint64_t handles_before(struct handles *h, uint32_t file, uint64_t pos,
-			uint64_t n, int whence)
+uint64_t handles_length_before(struct handles *h, uint32_t file, uint64_t pos,
+			       uint64_t n, int whence)
 {
 	uint64_t done = 0;
 

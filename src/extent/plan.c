@@ -24,8 +24,8 @@ void plan_init(struct plan *p, uint64_t want)
 	p->n = 0;
 	p->scratch_used = 0;
 	p->full = false;
-	p->bands = false;
-	p->banded = false;
+	p->takes_strips = false;
+	p->has_strips = false;
 }
 
 static struct extent *plan_last(struct plan *p, enum extent_kind kind)
@@ -132,9 +132,9 @@ uint64_t plan_chunk(struct plan *p, struct chunk_set *set, uint64_t index,
 	return plan_slice(p, set, index, EXTENT_WHOLE, skip, len);
 }
 
-uint64_t plan_band(struct plan *p, struct chunk_set *set,
-		   const struct strip *strips, unsigned n, uint32_t rows,
-		   uint64_t step)
+uint64_t plan_strips(struct plan *p, struct chunk_set *set,
+		     const struct strip *strips, unsigned n, uint32_t rows,
+		     uint64_t step)
 {
 	uint64_t pitch = 0;
 
@@ -160,7 +160,7 @@ uint64_t plan_band(struct plan *p, struct chunk_set *set,
 		x->u.chunk.pitch = pitch;
 	}
 	p->have += pitch * rows;
-	p->banded = true;
+	p->has_strips = true;
 	return pitch * rows;
 }
 

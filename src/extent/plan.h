@@ -27,7 +27,7 @@ struct extent {
 			/* True if the READ has no other extent in this chunk; false if
 			 * that is not known. */
 			bool alone;
-			/* A strip of several rows, see plan_band; 0: not a strip. */
+			/* A strip of several rows, see plan_strips; 0: not a strip. */
 			uint32_t rows;
 			/* Bytes from one row to the next in the chunk. */
 			uint64_t step;
@@ -59,8 +59,8 @@ struct plan {
 	/* Something did not fit: nothing may be appended any more. */
 	bool full;
 	/* The caller that reads this plan understands strips of rows. */
-	bool bands;
-	bool banded; /* the plan has some */
+	bool takes_strips;
+	bool has_strips; /* the plan has some */
 	struct extent ext[PLAN_MAX];
 	unsigned char scratch[PLAN_SCRATCH]; /* small headers */
 };
@@ -108,9 +108,9 @@ uint64_t plan_fill(struct plan *p, struct fill fill, uint64_t phase,
 struct strip {
 	uint64_t index, skip, len;
 };
-uint64_t plan_band(struct plan *p, struct chunk_set *set,
-		   const struct strip *strips, unsigned n, uint32_t rows,
-		   uint64_t step);
+uint64_t plan_strips(struct plan *p, struct chunk_set *set,
+		     const struct strip *strips, unsigned n, uint32_t rows,
+		     uint64_t step);
 /* Return the number of bytes of the window that an extent stands for. */
 static inline uint64_t extent_bytes(const struct extent *x)
 {

@@ -11,7 +11,7 @@
 #include "extent/handles.h"
 #include "extent/pinner.h"
 #include "tree/tree.h"
-#include "views/members/beside.h"
+#include "views/members/member_views.h"
 #include "views/view.h"
 
 struct files;
@@ -54,7 +54,7 @@ struct archive_options {
 	unsigned depth;   /* number of sources that contain this one */
 	uint64_t stage;   /* most bytes of members to copy to memory */
 	unsigned threads; /* threads of the first pass over a stream */
-	struct beside_options beside; /* which views are listed */
+	struct member_view_options member_views; /* which views are listed */
 	/* Called while an archive is read for the first time, with the bytes read so far;
 	 * may be NULL. */
 	void (*progress)(void *ctx, const char *path, uint64_t done,
@@ -179,7 +179,7 @@ struct source {
  * and of members of archives.  The views of tensors do not change if none of them is
  * named.  -EINVAL with a sentence that names an unknown one. */
 int source_views_parse(struct view_options *tensors,
-		       struct beside_options *members, const char *list,
+		       struct member_view_options *members, const char *list,
 		       struct error *err);
 
 /* Error code for wrong options, as opposed to wrong sources: the option is for other

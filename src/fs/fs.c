@@ -364,7 +364,7 @@ static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	if (n->files->ops->window) {
 		w->of = (struct file_window){0};
 		plan_init(&w->plan, len);
-		w->plan.bands = true;
+		w->plan.takes_strips = true;
 		r = n->files->ops->window(n->files, n->node, off, len,
 					  store_pinner(fs->store), &w->of,
 					  &w->plan, &err);

@@ -60,7 +60,7 @@ int reply_map(const struct node *n, uint64_t off, uint64_t want,
 	int r;
 
 	plan_init(plan, want);
-	plan->bands = true;
+	plan->takes_strips = true;
 	r = n->files->ops->map(n->files, n->node, off, plan, err);
 	return r < 0 ? r : plan_check(plan, off, err);
 }
@@ -159,7 +159,7 @@ static int collect_extent(struct collector *c, const struct plan *plan,
 	struct span *s;
 	int r;
 
-	if (!out->gathered && (plan->banded || pins_exhausted(c))) {
+	if (!out->gathered && (plan->has_strips || pins_exhausted(c))) {
 		r = collect_gather(c, err);
 		if (r < 0)
 			return r;
@@ -304,7 +304,7 @@ int reply_collect(struct fs *fs, const struct node *n, uint64_t off,
 	while (r == 0 && have < len) {
 		r = window_map(w, n, off, have, err);
 		if (r == 0 && have == 0 &&
-		    (plan->banded ||
+		    (plan->has_strips ||
 		     (plan->n > RUN_FEW && plan->have / plan->n < RUN_MIN)))
 			r = collect_gather(&c, err);
 		for (unsigned i = 0; r == 0 && i < plan->n; i++) {

@@ -24,8 +24,9 @@ static uint64_t seek_in_extent(struct fs *fs, const struct extent *x,
 	bool hole = x->kind == EXTENT_FILL && is_zeros(&x->u.fill.of);
 
 	if (x->kind == EXTENT_FILE)
-		return handles_before(store_handles(fs->store), x->u.file.file,
-				      x->u.file.pos, n, whence);
+		return handles_length_before(store_handles(fs->store),
+					     x->u.file.file, x->u.file.pos, n,
+					     whence);
 	return hole == (whence == SEEK_HOLE) ? 0 : n;
 }
 

@@ -59,7 +59,7 @@ static void stats_put_usage(struct fs *fs, json_t *o)
 	cache_usage(store_cache(fs->store), &c);
 	stats_put(o, "cache_budget", c.budget);
 	stats_put(o, "cache_bytes", c.bytes);
-	stats_put(o, "cache_beside_bytes", atomic_load(&buf_beside));
+	stats_put(o, "cache_beside_bytes", atomic_load(&buf_extra_bytes));
 	stats_put(o, "cache_entries", c.entries);
 	stats_put(o, "cache_evictions", c.evictions);
 	stats_put(o, "cache_hits", c.hits);

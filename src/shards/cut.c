@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "shards/ustar.h"
 
-struct shards_cut shards_cut_usual(const struct shards_cut *c)
+struct shards_cut shards_cut_default(const struct shards_cut *c)
 {
 	struct shards_cut out = *c;
 

@@ -13,8 +13,8 @@
 
 #define WIDTH_MIN 6
 
-void shards_name_made(char out[SHARDS_NAME_MOST + 1], const char *base,
-		      size_t len)
+void shards_name_from_source(char out[SHARDS_NAME_MOST + 1], const char *base,
+			     size_t len)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -14,8 +14,8 @@
 
 /* Make NAME from the name of a source: the first `len` bytes of `base`, or "shards" if
  * shells, URLs or brace expansion would misread these. */
-void shards_name_made(char out[SHARDS_NAME_MOST + 1], const char *base,
-		      size_t len);
+void shards_name_from_source(char out[SHARDS_NAME_MOST + 1], const char *base,
+			     size_t len);
 /* Write the name of file k of `n` shards (k < n) or of their index (k == n).  Names are
  * in the order of k. */
 void shards_file_name(const char *name, uint64_t k, uint64_t n, char *buf,

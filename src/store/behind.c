@@ -34,7 +34,7 @@
 
 void behind_init(struct behind *b, struct cache *cache, uint64_t budget)
 {
-	*b = (struct behind){.cache = cache, .least = cache_known(cache)};
+	*b = (struct behind){.cache = cache, .least = cache_ghosts_from(cache)};
 	pthread_mutex_init(&b->lock, NULL);
 	b->forward.most = min_u64(FORWARD_MAX, budget / SHARE);
 	b->others.most = min_u64(OTHERS_MAX, budget / SHARE);

@@ -383,7 +383,7 @@ uint64_t cache_mark(struct cache *c)
 	return atomic_fetch_add(&c->clock, 1) + 1;
 }
 
-void cache_shed(struct cache *c, uint64_t mark, uint64_t most)
+void cache_drop_unused(struct cache *c, uint64_t mark, uint64_t most)
 {
 	struct entry *e, *next;
 
@@ -453,7 +453,7 @@ int cache_new(struct cache **out, uint64_t budget, struct error *err)
 	return 0;
 }
 
-uint64_t cache_known(const struct cache *c)
+uint64_t cache_ghosts_from(const struct cache *c)
 {
 	return c->known;
 }

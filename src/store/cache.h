@@ -59,14 +59,14 @@ bool cache_retire(struct cache *c, uint64_t set, uint64_t index,
 		  size_t *served);
 /* The size in bytes from which the cache has enough ghosts: more of the smaller entries
  * can be retired than it would recognise. */
-uint64_t cache_known(const struct cache *c);
+uint64_t cache_ghosts_from(const struct cache *c);
 
-/* The present moment, for cache_shed. */
+/* The present moment, for cache_drop_unused. */
 uint64_t cache_mark(struct cache *c);
 /* Drop about `most` entries that do not count in the budget, that no reader holds, and
  * that were not used since `mark` (UINT64_MAX: whenever they were used); the first to be
  * evicted go first. */
-void cache_shed(struct cache *c, uint64_t mark, uint64_t most);
+void cache_drop_unused(struct cache *c, uint64_t mark, uint64_t most);
 
 /* Return true if an entry of `size` bytes would evict others.  A snapshot; takes no
  * lock. */

@@ -304,16 +304,16 @@ static enum outcome evict_tail(struct cache *c, struct shard *s,
 static uint64_t over_budget(struct cache *c)
 {
 	uint64_t all = atomic_load(&c->alive) + atomic_load(&c->reserved) +
-		       atomic_load(&buf_beside);
+		       atomic_load(&buf_extra_bytes);
 
 	return all - min_u64(all, c->budget);
 }
 
-/* Bytes outside of buffers (buf_beside) that are not asked for yet go before entries that
+/* Bytes outside of buffers (buf_extra_bytes) that are not asked for yet go before entries that
  * were. */
 static void shrink_bytes_beside(struct cache *c)
 {
-	buf_beside_fn *less = atomic_load(&buf_beside_less);
+	buf_extra_shrink_fn *less = atomic_load(&buf_extra_shrink);
 	uint64_t over = less ? over_budget(c) : 0;
 
 	if (over)

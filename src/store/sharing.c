@@ -52,7 +52,7 @@ static void *give_up_unused(void *ctx)
 
 	while (doze(s)) {
 		if (shared_is_wanted(s->shared))
-			cache_shed(s->cache, mark, UINT64_MAX);
+			cache_drop_unused(s->cache, mark, UINT64_MAX);
 		mark = cache_mark(s->cache);
 	}
 	return NULL;
@@ -140,7 +140,8 @@ static int load_shared(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
 	int r;
 
 	if (shared_is_crowded(l->s->shared))
-		cache_shed(l->s->cache, UINT64_MAX, shared_crowd(l->s->shared));
+		cache_drop_unused(l->s->cache, UINT64_MAX,
+				  shared_crowd(l->s->shared));
 	r = shared_get(l->s->shared, l->key, &m, gauge, out, err);
 	if (r >= 0 && *out && l->chunk->useful)
 		(*out)->useful = l->chunk->useful;

@@ -36,7 +36,7 @@
 #include "store/warm.h"
 
 /* Locations of chunks are cached under the set's id and this bit. */
-#define SEGMENT_KEY (UINT64_C(1) << 63)
+#define INDEX_PAGE_KEY (UINT64_C(1) << 63)
 /* Bytes: shorter runs of a verbatim chunk of at most TINY_CHUNK are cached. */
 #define TINY_RUN 4096
 #define TINY_CHUNK (UINT64_C(4) << 20)
@@ -88,12 +88,12 @@ static void nested_end(const struct store_thread *was)
 	store_thread.forward = was->forward;
 }
 
-static int load_segment(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
-			struct error *err)
+static int load_index_page(void *ctx, _Atomic uint64_t *gauge, struct buf **out,
+			   struct error *err)
 {
 	struct store_thread was = nested_begin();
 	struct load *l = ctx;
-	int r = l->set->ops->load_segment(l->set, l->index, gauge, out, err);
+	int r = l->set->ops->load_index_page(l->set, l->index, gauge, out, err);
 
 	nested_end(&was);
 	return r;
@@ -114,11 +114,11 @@ static int store_locate(struct store *s, struct chunk_set *set, uint64_t index,
 		if (r < 0)
 			return r;
 	}
-	l.index = set->ops->segment_of(set, index);
+	l.index = set->ops->index_page_of(set, index);
 	if (l.index != UINT64_MAX) {
-		r = cache_get(s->cache, set->id | SEGMENT_KEY, l.index,
-			      buf_cost(32 << 10), 0, load_segment, &l, &segment,
-			      err);
+		r = cache_get(s->cache, set->id | INDEX_PAGE_KEY, l.index,
+			      buf_cost(32 << 10), 0, load_index_page, &l,
+			      &segment, err);
 		if (r < 0)
 			return r;
 	}

@@ -17,7 +17,7 @@
  * last reference its pages are given back, except pages that it shares with a
  * neighbour: these are given back when the cache is freed.  The mapping is shared and
  * its pages are removed, not just unmapped, because helper processes that are forked
- * later would keep copies of private pages. (After stream_keep_alone forked processes
+ * later would keep copies of private pages. (After stream_first_pass_no_fork forked processes
  * do not have the mapping at all; but the daemon itself was forked after the pass.)
  *
  * All streams share one bound, which counts the kept bytes that were not taken.  When
@@ -50,7 +50,7 @@ struct first_pass {
 	size_t room, n;  /* bytes that there is room for, and that are there */
 	_Atomic size_t counts; /* bytes that count in the bound */
 	/* The bytes count in the budget of caches, too. */
-	bool beside;
+	bool in_budget;
 	/* Posted for each step whose pages are to be touched, and at the end. */
 	sem_t steps;
 	pthread_t thread; /* the thread that touches pages */
@@ -69,20 +69,20 @@ struct first_pass {
 
 static struct {
 	_Atomic uint64_t most, used;
-	_Atomic bool beside, alone;
+	_Atomic bool in_budget, alone;
 	/* Protects the list, and `last` of caches in it. */
 	pthread_mutex_t lock;
 	struct first_pass *first;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void stream_keep(uint64_t bytes, bool beside)
+void stream_first_pass_limit(uint64_t bytes, bool in_budget)
 {
 	atomic_store(&all.most, bytes);
-	atomic_store(&all.beside, beside);
+	atomic_store(&all.in_budget, in_budget);
 	atomic_store(&all.alone, false);
 }
 
-uint64_t stream_kept(void)
+uint64_t stream_first_pass_bytes(void)
 {
 	return atomic_load(&all.used);
 }
@@ -97,8 +97,8 @@ static bool first_pass_room_take(struct first_pass *k, size_t n)
 		atomic_fetch_sub(&all.used, n);
 		return false;
 	}
-	if (k->beside)
-		atomic_fetch_add(&buf_beside, n);
+	if (k->in_budget)
+		atomic_fetch_add(&buf_extra_bytes, n);
 	atomic_fetch_add(&k->counts, n);
 	return true;
 }
@@ -107,8 +107,8 @@ static void first_pass_room_give(struct first_pass *k, size_t n)
 {
 	atomic_fetch_sub(&k->counts, n);
 	atomic_fetch_sub(&all.used, n);
-	if (k->beside)
-		atomic_fetch_sub(&buf_beside, n);
+	if (k->in_budget)
+		atomic_fetch_sub(&buf_extra_bytes, n);
 }
 
 static size_t first_pass_page_size(void)
@@ -163,7 +163,7 @@ struct first_pass *first_pass_new(void)
 	struct first_pass *k;
 	void *p;
 
-	most -= min_u64(most, stream_kept());
+	most -= min_u64(most, stream_first_pass_bytes());
 	most = min_u64(most, SIZE_MAX / 2) / STEP * STEP;
 	k = most ? calloc(1, sizeof *k) : NULL;
 	if (!k)
@@ -176,7 +176,7 @@ struct first_pass *first_pass_new(void)
 	}
 	k->data = p;
 	k->reserved = most;
-	k->beside = atomic_load(&all.beside);
+	k->in_budget = atomic_load(&all.in_budget);
 	if (atomic_load(&all.alone))
 		madvise(p, most, MADV_DONTFORK);
 	atomic_init(&k->refs, 1);
@@ -244,11 +244,11 @@ static void first_pass_shrink(uint64_t bytes)
 {
 	uint64_t done = 0;
 
-	if (!stream_kept())
+	if (!stream_first_pass_bytes())
 		return;
 	lock_scope(&all.lock);
 	for (struct first_pass *k = all.first; k && done < bytes; k = k->next)
-		while (k->beside && k->last && done < bytes)
+		while (k->in_budget && k->last && done < bytes)
 			done += first_pass_give_up(k, --k->last);
 }
 
@@ -258,10 +258,10 @@ static void first_pass_list(struct first_pass *k)
 	k->last = k->windows;
 	k->next = all.first;
 	all.first = k;
-	atomic_store(&buf_beside_less, first_pass_shrink);
+	atomic_store(&buf_extra_shrink, first_pass_shrink);
 }
 
-void stream_keep_alone(void)
+void stream_first_pass_no_fork(void)
 {
 	lock_scope(&all.lock);
 	atomic_store(&all.alone, true);

@@ -6,7 +6,7 @@
 
 #include "stream/stream_private.h"
 
-/* The first decoded bytes of a stream; as many as fit into the bound of stream_keep. */
+/* The first decoded bytes of a stream; as many as fit into the bound of stream_first_pass_limit. */
 struct first_pass;
 /* Return an empty cache, or NULL if nothing is to be kept or there is no memory for
  * it.  The caller frees it. */

@@ -69,11 +69,11 @@ static struct {
 	struct lot *first;
 	uint64_t clock;
 	size_t memory; /* bound for idle decoders; one may always exist */
-	/* Bytes of their memory that are counted in buf_beside. */
-	size_t beside;
+	/* Bytes of their memory that are counted in buf_extra_bytes. */
+	size_t extra;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = IDLE_DECODERS_MEMORY};
 
-void stream_memory(uint64_t bytes)
+void stream_idle_decoders_limit(uint64_t bytes)
 {
 	lock_scope(&all.lock);
 	all.memory = (size_t)max_u64(bytes, IDLE_DECODERS_MEMORY);
@@ -210,8 +210,8 @@ static void idle_decoder_make_room(size_t more, unsigned keep)
 	}
 	memory += more;
 	memory -= min_u64(memory, IDLE_DECODERS_MEMORY);
-	atomic_fetch_add(&buf_beside, memory - all.beside);
-	all.beside = memory;
+	atomic_fetch_add(&buf_extra_bytes, memory - all.extra);
+	all.extra = memory;
 }
 
 static void idle_decoder_lot_free(struct lot *lot)

@@ -7,7 +7,7 @@
 #include "stream/stream_private.h"
 
 /* Bytes of memory that the idle decoders of all streams may take, unless
- * stream_memory allows more. */
+ * stream_idle_decoders_limit allows more. */
 #define IDLE_DECODERS_MEMORY ((size_t)40 << 20)
 
 /* How a format decodes from a point on, piece by piece. */

@@ -233,7 +233,7 @@ static void stream_describe(const struct chunk_set *set, uint64_t index,
 }
 
 static const struct chunk_set_ops set_ops = {
-	.segment_of = stream_no_segment,
+	.index_page_of = stream_no_segment,
 	.locate = stream_locate,
 	.fetch = stream_fetch,
 	.next = stream_next_window,

@@ -78,7 +78,7 @@ struct input *stream_scan_input(struct stream_scan *s); /* borrowed from `s` */
  * reader's thread, each time it has grown. */
 void stream_scan_tell(struct stream_scan *s,
 		      void (*so_far)(void *ctx, uint64_t consumed), void *ctx);
-/* Keep decoded bytes, as far as stream_keep permits: windows are taken from them at
+/* Keep decoded bytes, as far as stream_first_pass_limit permits: windows are taken from them at
  * their first read.  To be called before the first byte is read. */
 void stream_scan_keep(struct stream_scan *s);
 /* Read the rest of the input and hand over the stream.  `s` is freed.  Return 0 and
@@ -118,16 +118,16 @@ uint64_t stream_worst(const struct stream *s);
 
 /* Set the memory in bytes that the idle decoders of all streams may take: at least
  * 40 MiB.  Memory above 40 MiB counts in the budget of caches. */
-void stream_memory(uint64_t bytes);
+void stream_idle_decoders_limit(uint64_t bytes);
 /* Set how many decoded bytes of first passes may be kept, for all streams together;
- * initially 0.  With `beside` they count in the budget of caches.  This applies to
+ * initially 0.  With `in_budget` they count in the budget of caches.  This applies to
  * scans that begin later. */
-void stream_keep(uint64_t bytes, bool beside);
+void stream_first_pass_limit(uint64_t bytes, bool in_budget);
 /* Return how many such bytes are kept and were not read yet. */
-uint64_t stream_kept(void);
+uint64_t stream_first_pass_bytes(void);
 /* Exclude the kept bytes from processes that are forked from now on, until
- * stream_keep is called again: helper processes that read damaged files might
+ * stream_first_pass_limit is called again: helper processes that read damaged files might
  * overwrite them.  To be called when the daemon has been forked. */
-void stream_keep_alone(void);
+void stream_first_pass_no_fork(void);
 
 #endif

@@ -424,8 +424,8 @@ static void tensor_set_describe(const struct chunk_set *s, uint64_t index,
 
 const struct chunk_set_ops tensor_chunk_ops = {
 	.prepare = tensor_set_prepare,
-	.segment_of = tensor_set_segment_of,
-	.load_segment = tensor_set_load_segment,
+	.index_page_of = tensor_set_segment_of,
+	.load_index_page = tensor_set_load_segment,
 	.locate = tensor_set_locate,
 	.fetch = tensor_set_fetch,
 	.next = tensor_set_next,

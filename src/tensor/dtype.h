@@ -100,8 +100,8 @@ bool dtype_recode(const struct dtype *stored, const struct dtype *served,
 		  const struct dtype_field *field, struct recode *out);
 /* Describe how to take the field out of a structure, its bytes unchanged.  Return false
  * when a recode cannot express it. */
-bool dtype_take(const struct dtype *stored, const struct dtype_field *field,
-		struct recode *out);
+bool dtype_take_field(const struct dtype *stored,
+		      const struct dtype_field *field, struct recode *out);
 
 /*
  * A .npy header as np.save writes it: version 1; version 2 where it is longer than 65

@@ -174,8 +174,8 @@ static bool axis_add(struct recode *r, uint64_t count, uint64_t stride)
 	return true;
 }
 
-bool dtype_take(const struct dtype *stored, const struct dtype_field *field,
-		struct recode *out)
+bool dtype_take_field(const struct dtype *stored,
+		      const struct dtype_field *field, struct recode *out)
 {
 	uint64_t count, width, piece = field->type.size;
 
@@ -204,7 +204,7 @@ bool dtype_recode(const struct dtype *stored, const struct dtype *served,
 	const struct dtype *a = field ? &field->type : stored;
 	uint64_t count, to;
 
-	if (!dtype_take(stored, field ? field : &whole, out))
+	if (!dtype_take_field(stored, field ? field : &whole, out))
 		return false;
 	count = out->width / a->size;
 	if (mul_overflows(served->size, count, &to) || to > UINT32_MAX)

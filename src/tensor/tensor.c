@@ -295,7 +295,8 @@ static uint64_t tensor_map_rows(const struct tensor *t, uint32_t p,
 	}
 	if (at != rows.pitch)
 		return 0;
-	return plan_band(plan, set, strips, n, (uint32_t)rows.rows, rows.step);
+	return plan_strips(plan, set, strips, n, (uint32_t)rows.rows,
+			   rows.step);
 }
 
 /* Append `len` bytes of box `b` of part p's dataset, from byte `off` of the box on. */
@@ -316,7 +317,7 @@ static int tensor_map_part(const struct tensor *t, uint32_t p,
 		plan_fill(plan, l->fill, off, len);
 	else
 		while (plan_open(plan)) {
-			took = plan->bands
+			took = plan->takes_strips
 				       ? tensor_map_rows(t, p, l, b, off, plan)
 				       : 0;
 			if (!took && plan_open(plan))
@@ -409,7 +410,7 @@ uint64_t tensor_map_steps(const struct tensor *t, const struct box *b,
 	uint64_t chunk, inside, run, rows, stride = t->dtype.size;
 	struct strip strip;
 
-	if (!plan->bands || !l || l->kind != LAYOUT_CHUNKED || !bytes ||
+	if (!plan->takes_strips || !l || l->kind != LAYOUT_CHUNKED || !bytes ||
 	    bytes >= PLAN_RUN)
 		return 0;
 	grid_run(l->grid, b, 0, &chunk, &inside, &run);
@@ -424,8 +425,8 @@ uint64_t tensor_map_steps(const struct tensor *t, const struct box *b,
 	for (unsigned i = axis + 1; i < t->rank; i++)
 		stride *= l->grid->chunk[i];
 	strip = (struct strip){tensor_chunk_id(0, chunk), inside, bytes};
-	return plan_band(plan, (struct chunk_set *)&t->set, &strip, 1,
-			 (uint32_t)rows, stride * step);
+	return plan_strips(plan, (struct chunk_set *)&t->set, &strip, 1,
+			   (uint32_t)rows, stride * step);
 }
 
 void tensor_free(struct tensor *t)

@@ -116,7 +116,7 @@ static void text_set_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops text_chunk_ops = {
-	.segment_of = text_segment_of,
+	.index_page_of = text_segment_of,
 	.locate = text_locate,
 	.fetch = text_fill,
 	.slice = text_slice,

@@ -35,7 +35,7 @@ static int box_map(const struct tensor *t, const struct box *b, uint64_t off,
 	int r;
 
 	plan_init(plan, want);
-	plan->bands = true;
+	plan->takes_strips = true;
 	r = tensor_map_box(t, b, off, plan, err);
 	if (r < 0)
 		return r;

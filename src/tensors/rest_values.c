@@ -77,9 +77,9 @@ static int filling_write_box(struct filling *f, hid_t memory, hid_t dxpl,
 {
 	herr_t done;
 
-	hdf5_vlen_turn();
+	hdf5_vlen_swap_files();
 	done = H5Dwrite(f->to, f->type, memory, f->space, dxpl, data);
-	hdf5_vlen_turn();
+	hdf5_vlen_swap_files();
 	return done < 0 ? filling_fail(f, "its values cannot be written") : 0;
 }
 
@@ -129,7 +129,7 @@ static int filling_copy_box(struct filling *f, const struct box *b, void *data)
 	if (r == 0 && f->to >= 0 &&
 	    (f->filled || !filling_is_zero(data, n * f->elem)))
 		r = filling_write_box(f, memory, dxpl, data);
-	hdf5_vlen_forget();
+	hdf5_vlen_free_values();
 	if (memory >= 0)
 		H5Sclose(memory);
 	if (dxpl >= 0)

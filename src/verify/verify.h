@@ -50,7 +50,7 @@ int verify_tree(struct verify *v, struct tree *tree, struct source *source,
 /* Check what else is in and below directory `dir`: links that lead nowhere, attributes
  * that cannot be read. */
 void verify_directory(struct verify *v, const struct tree *t,
-		   const struct node *dir, unsigned depth);
+		      const struct node *dir, unsigned depth);
 /* Fill in v->check. */
 void verify_source_init(struct verify *v);
 /* Count `bytes` as done, and show progress unless another thread has the lock. */

@@ -197,8 +197,8 @@ static void run_bytes(void *arg)
 	while (r == 0 && done < job->n && !atomic_load(&c->spoiled)) {
 		struct handles *h = c->t->handles;
 		uint64_t pos = job->first + done;
-		uint64_t n = handles_before(h, job->file, pos, job->n - done,
-					    SEEK_DATA);
+		uint64_t n = handles_length_before(h, job->file, pos,
+						   job->n - done, SEEK_DATA);
 
 		if (!n) {
 			n = min_u64(job->n - done, READ_BYTES);

@@ -106,7 +106,7 @@ static void tensor_document_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops document_ops = {
-	.segment_of = chunk_text_segment_of,
+	.index_page_of = chunk_text_index_page_of,
 	.locate = chunk_text_locate,
 	.fetch = tensor_document_fetch,
 	.describe = tensor_document_describe,

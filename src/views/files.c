@@ -142,7 +142,7 @@ int tensor_files_new(struct files **out, struct tensor *t,
 	classes_offer(o->classes, t, axes);
 	f->files.ops = &tensor_files_ops;
 	f->tensor = t;
-	t->shards = shards_cut_usual(&o->shards);
+	t->shards = shards_cut_default(&o->shards);
 	f->sample_axes = (uint8_t)axes;
 	f->n = f->listed = 0;
 	if (!files_add_all(f, o->views | view_always())) {

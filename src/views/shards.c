@@ -146,7 +146,7 @@ void shards_name(const struct tensor *t, char name[SHARDS_NAME_MOST + 1])
 	const char *slash = t->name ? strrchr(t->name, '/') : NULL;
 	const char *base = slash ? slash + 1 : t->name ? t->name : "";
 
-	shards_name_made(name, base, strlen(base));
+	shards_name_from_source(name, base, strlen(base));
 }
 
 static uint64_t shards_count(const struct view *v, unsigned level)

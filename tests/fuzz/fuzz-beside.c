@@ -64,9 +64,9 @@ static void walk(struct files *f, uint64_t dir, unsigned depth, bool view)
 		FUZZ_CHECK(f->ops->attr(f, node, NULL, &a, NULL) == 0);
 		FUZZ_CHECK((a.mode & S_IFMT) == type);
 		/* A member under another name; or a file of the view's own. */
-		if (view && type == S_IFREG && !beside_is_view(f, node))
+		if (view && type == S_IFREG && !member_views_is_view(f, node))
 			continue;
-		if (beside_is_view(f, node)) {
+		if (member_views_is_view(f, node)) {
 			FUZZ_CHECK(f->ops->parent(f, node, &up) == 0);
 			FUZZ_CHECK(up == dir);
 			FUZZ_CHECK(f->ops->name_of(f, node, again,
@@ -74,7 +74,7 @@ static void walk(struct files *f, uint64_t dir, unsigned depth, bool view)
 			FUZZ_CHECK(!strcmp(name, again));
 		}
 		if (type == S_IFDIR && depth < LEVELS)
-			walk(f, node, depth + 1, beside_is_view(f, node));
+			walk(f, node, depth + 1, member_views_is_view(f, node));
 	}
 }
 
@@ -85,7 +85,8 @@ static void read_list(struct files *f, const char *name)
 	struct attr a = {0};
 	struct plan p;
 
-	if (f->ops->find(f, 0, name, &node) < 0 || !beside_is_view(f, node) ||
+	if (f->ops->find(f, 0, name, &node) < 0 ||
+	    !member_views_is_view(f, node) ||
 	    f->ops->attr(f, node, NULL, &a, NULL) < 0)
 		return;
 	while (off < a.size) {
@@ -111,7 +112,8 @@ static void walk_epoch(struct files *f)
 {
 	uint64_t dir;
 
-	if (f->ops->find(f, 0, "epochs", &dir) < 0 || !beside_is_view(f, dir) ||
+	if (f->ops->find(f, 0, "epochs", &dir) < 0 ||
+	    !member_views_is_view(f, dir) ||
 	    f->ops->find(f, dir, "3", &dir) < 0 ||
 	    f->ops->find(f, dir, "rank-1-of-2", &dir) < 0)
 		return;
@@ -131,7 +133,8 @@ static void look(struct files *f)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct beside_args a = {.tar = true, .options = {.listed = UINT32_MAX}};
+	struct member_views_args a = {.tar = true,
+				      .options = {.listed = UINT32_MAX}};
 	struct members_builder *b;
 	struct members m;
 	struct files *f;
@@ -148,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(members_finish(b, &m, NULL) == 0);
 	FUZZ_CHECK(member_files_new(&a.members, &m, NULL, 0, 0, NULL) == 0);
 	a.m = &m;
-	FUZZ_CHECK(beside_new(&f, &a, NULL) == 0);
+	FUZZ_CHECK(member_views_new(&f, &a, NULL) == 0);
 	look(f);
 	f->ops->free(f);
 	members_free(&m);

@@ -116,13 +116,15 @@ static int pin_chunk(struct handles *h, const struct extent *x,
 		     struct span *out, struct error *err)
 {
 	struct chunk_set *set = x->u.chunk.set;
-	uint64_t i = x->u.chunk.index, segment = set->ops->segment_of(set, i);
+	uint64_t i = x->u.chunk.index,
+		 segment = set->ops->index_page_of(set, i);
 	struct buf *places = NULL;
 	struct chunk c;
 	int r = 0;
 
 	if (segment != UINT64_MAX)
-		r = set->ops->load_segment(set, segment, &gauge, &places, err);
+		r = set->ops->load_index_page(set, segment, &gauge, &places,
+					      err);
 	if (r == 0)
 		r = set->ops->locate(set, i, places, &c, err);
 	buf_unref(places);

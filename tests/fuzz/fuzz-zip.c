@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)zip_probe(data, size);
 	fuzz_file_open(&f, data, size);
 	f.backing.pinner = &pinner;
-	(void)zip_is_behind(&f.backing);
+	(void)zip_ends_file(&f.backing);
 	s.stored = &f.backing;
 	r = zip_scan(&s, &m, &z, &err);
 	FUZZ_CHECK(r == 0 || (r == err.code && *err.text));

@@ -52,7 +52,7 @@ static struct first_pass *pass(uint64_t most)
 		n = 1 + test_random() % 300000;
 		n = n < SIZE - at ? n : SIZE - at;
 		first_pass_add(k, data + at, n);
-		CHECK(stream_kept() <= most);
+		CHECK(stream_first_pass_bytes() <= most);
 	}
 	first_pass_end(k, point, WINDOWS);
 	return k;
@@ -60,7 +60,7 @@ static struct first_pass *pass(uint64_t most)
 
 static struct first_pass *passed(uint64_t most, bool beside)
 {
-	stream_keep(most, beside);
+	stream_first_pass_limit(most, beside);
 	return pass(most);
 }
 
@@ -72,7 +72,7 @@ static unsigned take_all(struct first_pass *k)
 	unsigned n = 0;
 
 	for (unsigned i = WINDOWS; i-- > 0;) {
-		uint64_t before = stream_kept();
+		uint64_t before = stream_first_pass_bytes();
 		struct buf *b = first_pass_take(k, &point[i], i, &gauge);
 
 		CHECK(!first_pass_take(k, &point[i], i, &gauge));
@@ -84,10 +84,10 @@ static unsigned take_all(struct first_pass *k)
 		held[i] = b;
 		bytes += point[i].size;
 		CHECK_EQ_U(b->size, point[i].size);
-		CHECK_EQ_U(stream_kept(), before - point[i].size);
+		CHECK_EQ_U(stream_first_pass_bytes(), before - point[i].size);
 		CHECK_EQ_U(atomic_load(&gauge), bytes);
 	}
-	CHECK_EQ_U(stream_kept(), 0);
+	CHECK_EQ_U(stream_first_pass_bytes(), 0);
 	/* Each is given back, and the others are what they were. */
 	for (unsigned i = 0; i < WINDOWS; i++) {
 		unsigned j = i * 7 % WINDOWS;
@@ -105,10 +105,10 @@ TEST(all_of_it)
 {
 	struct first_pass *k = passed(64 * MIB, true);
 
-	CHECK_EQ_U(stream_kept(), SIZE);
-	CHECK_EQ_U(atomic_load(&buf_beside), SIZE);
+	CHECK_EQ_U(stream_first_pass_bytes(), SIZE);
+	CHECK_EQ_U(atomic_load(&buf_extra_bytes), SIZE);
 	CHECK_EQ_U(take_all(k), WINDOWS);
-	CHECK_EQ_U(atomic_load(&buf_beside), 0);
+	CHECK_EQ_U(atomic_load(&buf_extra_bytes), 0);
 	first_pass_free(k);
 }
 
@@ -119,11 +119,12 @@ TEST(a_part)
 		unsigned want = 0;
 
 		CHECK(!k == (most < STEP));
-		CHECK_EQ_U(atomic_load(&buf_beside), 0);
-		while (want < WINDOWS &&
-		       point[want].out + point[want].size <= stream_kept())
+		CHECK_EQ_U(atomic_load(&buf_extra_bytes), 0);
+		while (want < WINDOWS && point[want].out + point[want].size <=
+						 stream_first_pass_bytes())
 			want++;
-		CHECK(stream_kept() + STEP + 4 * MIB > most || want == WINDOWS);
+		CHECK(stream_first_pass_bytes() + STEP + 4 * MIB > most ||
+		      want == WINDOWS);
 		CHECK_EQ_U(take_all(k), want);
 		first_pass_free(k);
 	}
@@ -137,16 +138,16 @@ TEST(what_nobody_takes)
 	CHECK(b);
 	/* The stream may go before what was taken of it. */
 	first_pass_free(k);
-	CHECK_EQ_U(stream_kept(), 0);
-	CHECK_EQ_U(atomic_load(&buf_beside), 0);
+	CHECK_EQ_U(stream_first_pass_bytes(), 0);
+	CHECK_EQ_U(atomic_load(&buf_extra_bytes), 0);
 	CHECK_MEM(b->data, data + point[3].out, point[3].size);
 	buf_unref(b);
 	/* A pass that fails. */
 	k = first_pass_new();
 	first_pass_add(k, data, 100);
-	CHECK(stream_kept() > 0);
+	CHECK(stream_first_pass_bytes() > 0);
 	first_pass_free(k);
-	CHECK_EQ_U(stream_kept(), 0);
+	CHECK_EQ_U(stream_first_pass_bytes(), 0);
 	first_pass_free(NULL);
 }
 
@@ -155,12 +156,12 @@ TEST(one_bound)
 	struct first_pass *a = passed(12 * MIB, false), *b;
 	unsigned n;
 
-	CHECK_EQ_U(stream_kept(), SIZE);
+	CHECK_EQ_U(stream_first_pass_bytes(), SIZE);
 	b = first_pass_new();
 	CHECK(b);
 	for (size_t at = 0; at + MIB <= SIZE; at += MIB)
 		first_pass_add(b, data + at, MIB);
-	CHECK(stream_kept() <= 12 * MIB);
+	CHECK(stream_first_pass_bytes() <= 12 * MIB);
 	first_pass_end(b, point, WINDOWS);
 	first_pass_free(a);
 	n = take_all(b);
@@ -192,7 +193,7 @@ TEST(no_child_has_it)
 	CHECK(b);
 	CHECK_EQ_I(child_writes(b->data + 1), 0); /* as the daemon may */
 	b->data[1] = data[1];
-	stream_keep_alone();
+	stream_first_pass_no_fork();
 	later = pass(64 * MIB);
 	c = first_pass_take(later, &point[0], 0, &gauge);
 	CHECK(c);
@@ -243,7 +244,7 @@ TEST(many_threads)
 		n += (uintptr_t)one;
 	}
 	CHECK_EQ_U(n, WINDOWS);
-	CHECK_EQ_U(stream_kept(), 0);
+	CHECK_EQ_U(stream_first_pass_bytes(), 0);
 	first_pass_free(k);
 }
 

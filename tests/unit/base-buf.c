@@ -175,18 +175,18 @@ TEST(very_large_ones_are_kept_twice)
 		buf_unref(c);
 		CHECK_EQ_U(gauge, 0);
 		/* Two of the three; what is usual counts nowhere. */
-		CHECK_EQ_U(atomic_load(&buf_beside),
+		CHECK_EQ_U(atomic_load(&buf_extra_bytes),
 			   most < 40 * MIB ? 0 : 32 * MIB);
 		if (most >= 40 * MIB) {
 			a = buf_new(20 * MIB, &gauge);
 			b = buf_new(19 * MIB, &gauge);
 			CHECK(a->data == q && b->data == p);
-			CHECK_EQ_U(atomic_load(&buf_beside), 0);
+			CHECK_EQ_U(atomic_load(&buf_extra_bytes), 0);
 			buf_unref(a);
 			buf_unref(b);
 		}
 		buf_trim();
-		CHECK_EQ_U(atomic_load(&buf_beside), 0);
+		CHECK_EQ_U(atomic_load(&buf_extra_bytes), 0);
 	}
 	buf_reuse_large(0);
 	buf_reuse_limit(8 * MIB);

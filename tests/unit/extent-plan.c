@@ -160,8 +160,8 @@ TEST(a_band_is_whole_or_refused)
 
 	plan_init(&p, 100);
 	CHECK_EQ_U(plan_chunk(&p, &set, 1, 4, 4), 4);
-	CHECK_EQ_U(plan_band(&p, &set, strips, 2, 5, 16), 50);
-	CHECK(p.banded);
+	CHECK_EQ_U(plan_strips(&p, &set, strips, 2, 5, 16), 50);
+	CHECK(p.has_strips);
 	CHECK_EQ_U(p.n, 3);
 	CHECK_EQ_U(p.have, 54);
 	CHECK_EQ_U(p.ext[1].len, 4);
@@ -171,14 +171,14 @@ TEST(a_band_is_whole_or_refused)
 	/* Nothing merges with a strip. */
 	CHECK_EQ_U(plan_chunk(&p, &set, 2, 6, 1), 1);
 	CHECK_EQ_U(p.n, 4);
-	CHECK_EQ_U(plan_band(&p, &set, strips, 2, 5, 16), 0);
+	CHECK_EQ_U(plan_strips(&p, &set, strips, 2, 5, 16), 0);
 	CHECK(!plan_open(&p));
 	CHECK_EQ_U(plan_chunk(&p, &set, 9, 0, 1), 0);
 
 	plan_init(&p, 1000);
 	while (p.n < PLAN_MAX - 1)
 		CHECK_EQ_U(plan_chunk(&p, &set, p.n, 0, 1), 1);
-	CHECK_EQ_U(plan_band(&p, &set, strips, 2, 2, 16), 0);
+	CHECK_EQ_U(plan_strips(&p, &set, strips, 2, 2, 16), 0);
 	CHECK_EQ_U(p.n, PLAN_MAX - 1);
 	CHECK_EQ_U(plan_chunk(&p, &set, 9, 0, 1), 0);
 }

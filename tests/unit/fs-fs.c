@@ -62,7 +62,7 @@ static size_t string_at(uint32_t n)
 	return at;
 }
 
-static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
+static uint64_t index_page_of(const struct chunk_set *s, uint64_t index)
 {
 	(void)s;
 	(void)index;
@@ -130,7 +130,7 @@ static void describe(const struct chunk_set *s, uint64_t index, char *buf,
 	(void)s;
 	snprintf(buf, n, "/x chunk %llu", (unsigned long long)index);
 }
-static const struct chunk_set_ops set_ops = {.segment_of = segment_of,
+static const struct chunk_set_ops set_ops = {.index_page_of = index_page_of,
 					     .locate = locate,
 					     .fetch = fetch,
 					     .next = next,
@@ -286,13 +286,13 @@ static uint64_t map_band(const struct piece *e, uint64_t in, struct plan *p)
 
 	if (rows > (p->want - p->have) / PITCH)
 		rows = (p->want - p->have) / PITCH;
-	if (!p->bands || in % PITCH || rows < 2)
+	if (!p->takes_strips || in % PITCH || rows < 2)
 		return plan_chunk(p, &set, strip_chunk(e, in),
 				  strip_skip(e, in), WIDE - in % WIDE);
 	for (unsigned k = 0; k < STRIPS; k++)
 		strips[k] = (struct strip){strip_chunk(e, in + k * WIDE),
 					   strip_skip(e, in), WIDE};
-	return plan_band(p, &set, strips, STRIPS, (uint32_t)rows, STEP);
+	return plan_strips(p, &set, strips, STRIPS, (uint32_t)rows, STEP);
 }
 static int f_map(const struct files *f, uint64_t node, uint64_t off,
 		 struct plan *p, struct error *err)

@@ -66,7 +66,8 @@ TEST(what_may_not)
 		{"torch:no-shuffle=", "no-shuffle takes no value"},
 		{"torch:seed=1:seed=1", "seed is given twice"},
 		{"torch:drop_last,drop-last", "drop-last is given twice"},
-		{"torch:epoch=1", "unknown word 'epoch': known are seed=, world="},
+		{"torch:epoch=1",
+		 "unknown word 'epoch': known are seed=, world="},
 		{"torch:seed=1::world=2", "unknown word ''"},
 		{"torch:seed=1                                                "
 		 "                  ",

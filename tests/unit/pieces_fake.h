@@ -65,8 +65,8 @@ static void describe(const struct chunk_set *s, uint64_t index, char *buf,
 	(void)s;
 	snprintf(buf, n, "chunk %llu", (unsigned long long)index);
 }
-static const struct chunk_set_ops set_ops = {.segment_of =
-						     chunk_text_segment_of,
+static const struct chunk_set_ops set_ops = {.index_page_of =
+						     chunk_text_index_page_of,
 					     .locate = locate,
 					     .fetch = fetch,
 					     .describe = describe};

@@ -221,9 +221,9 @@ TEST(what_goes_together)
 	struct shards_cut c = {0};
 	struct error err = {0};
 
-	CHECK_EQ_U(shards_cut_usual(&c).size, SHARDS_SIZE_USUAL);
+	CHECK_EQ_U(shards_cut_default(&c).size, SHARDS_SIZE_USUAL);
 	c.shards = 3;
-	CHECK_EQ_U(shards_cut_usual(&c).size, 0);
+	CHECK_EQ_U(shards_cut_default(&c).size, 0);
 	CHECK_EQ_I(shards_cut_check(&c, &err), 0);
 	c.size = 1;
 	CHECK(shards_cut_check(&c, &err) < 0);

@@ -111,7 +111,7 @@ TEST_MAYBE static int block_bytes(const struct image *im, uint64_t i,
 	struct chunk c;
 	int r;
 
-	CHECK_EQ_U(im->blocks->ops->segment_of(im->blocks, i), UINT64_MAX);
+	CHECK_EQ_U(im->blocks->ops->index_page_of(im->blocks, i), UINT64_MAX);
 	r = im->blocks->ops->locate(im->blocks, i, NULL, &c, err);
 	if (r < 0)
 		return r;

@@ -114,7 +114,7 @@ TEST(few_behind_a_forward_reader)
 	size = 512 << 10;
 	CHECK_OK(cache_new(&cache, large, NULL));
 	behind_init(&behind, cache, large);
-	CHECK(cache_known(cache) <= size);
+	CHECK(cache_ghosts_from(cache) <= size);
 	for (unsigned i = 0; i < 100; i++)
 		read_chunk(i, true);
 	CHECK_EQ_U(kept(100), (16 << 20) / size);
@@ -139,7 +139,8 @@ TEST(small_ones_stay)
 {
 	CHECK_OK(cache_new(&cache, (uint64_t)20000 * SIZE, NULL));
 	behind_init(&behind, cache, (uint64_t)20000 * SIZE);
-	CHECK(cache_known(cache) > SIZE && cache_known(cache) < (4 << 20));
+	CHECK(cache_ghosts_from(cache) > SIZE &&
+	      cache_ghosts_from(cache) < (4 << 20));
 	for (unsigned i = 0; i < 600; i++)
 		read_chunk(i, false);
 	CHECK_EQ_U(kept(600), 600);

@@ -411,13 +411,13 @@ TEST(what_counts_elsewhere)
 	CHECK_EQ_U(elsewhere, 10 * MIB);
 	mark = cache_mark(c);
 	get_foreign(c, 5, NULL);
-	cache_shed(c, mark, UINT64_MAX);
+	cache_drop_unused(c, mark, UINT64_MAX);
 	/* What was used since, what is held, what is our own. */
 	CHECK_EQ_U(usage(c).entries, 3);
 	CHECK(cache_has(c, 2, 5) && cache_has(c, 2, 0) && cache_has(c, 1, 0));
 	CHECK_EQ_U(elsewhere, 2 * MIB);
 	buf_unref(held);
-	cache_shed(c, UINT64_MAX, UINT64_MAX);
+	cache_drop_unused(c, UINT64_MAX, UINT64_MAX);
 	CHECK_EQ_U(usage(c).entries, 1);
 	CHECK_EQ_U(elsewhere, 0);
 	cache_free(c);

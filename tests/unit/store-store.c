@@ -25,14 +25,14 @@ struct set {
 	_Atomic unsigned segments, fetches;
 };
 
-static uint64_t segment_of(const struct chunk_set *s, uint64_t index)
+static uint64_t index_page_of(const struct chunk_set *s, uint64_t index)
 {
 	(void)s;
 	return index / 16;
 }
-static int load_segment(struct chunk_set *s, uint64_t segment,
-			_Atomic uint64_t *gauge, struct buf **out,
-			struct error *err)
+static int load_index_page(struct chunk_set *s, uint64_t segment,
+			   _Atomic uint64_t *gauge, struct buf **out,
+			   struct error *err)
 {
 	(void)err;
 	((struct set *)s)->segments++;
@@ -91,8 +91,8 @@ static void describe(const struct chunk_set *s, uint64_t index, char *buf,
 	(void)s;
 	snprintf(buf, n, "set chunk %llu", (unsigned long long)index);
 }
-static const struct chunk_set_ops ops = {.segment_of = segment_of,
-					 .load_segment = load_segment,
+static const struct chunk_set_ops ops = {.index_page_of = index_page_of,
+					 .load_index_page = load_index_page,
 					 .locate = locate,
 					 .fetch = fetch,
 					 .next = next,
@@ -564,8 +564,8 @@ TEST(sharing_with_another_store)
 	/* What is decoded ahead ends when it has ended. */
 	for (int round = 0; round < 3000; round++) {
 		for (int i = 0; i < 2; i++)
-			cache_shed(store_cache(w[i].store), UINT64_MAX,
-				   UINT64_MAX);
+			cache_drop_unused(store_cache(w[i].store), UINT64_MAX,
+					  UINT64_MAX);
 		CHECK_OK(shared_survey(base, &was, &err));
 		if (was.used == 0)
 			break;

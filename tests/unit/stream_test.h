@@ -149,7 +149,7 @@ TEST_MAYBE static int check_window(struct stream *s, uint64_t i,
 	const struct stream_point *p = stream_points(s, &n);
 	int r;
 
-	CHECK_EQ_U(set->ops->segment_of(set, i), UINT64_MAX);
+	CHECK_EQ_U(set->ops->index_page_of(set, i), UINT64_MAX);
 	CHECK_OK(set->ops->locate(set, i, NULL, &c, err));
 	CHECK(c.state == CHUNK_FETCH);
 	CHECK_EQ_U(c.size, p[i].size);

@@ -708,7 +708,7 @@ TEST(fields_of_arrays_are_taken_along_axes)
 		      .naxes = 1, .axis = {{6, 20}});
 	a.size = 116; /* where the last one ends */
 	CHECK(!dtype_recode(&a, &(struct dtype)I(2), &f, &r));
-	CHECK(!dtype_take(&a, &f, &r));
+	CHECK(!dtype_take_field(&a, &f, &r));
 	a.size++;
 	CHECK(!dtype_recode(&a, &(struct dtype)I(4), &f, &r));
 	f.strides = side_by_side;
@@ -720,12 +720,12 @@ TEST(fields_of_arrays_are_taken_along_axes)
 		      .offset = 7, .width = 10, .to = 10);
 	f.dims = (uint64_t[]){2, 2, 2, 2};
 	f.strides = (uint64_t[]){60, 25, 9, 4};
-	CHECK(dtype_take(&a, &f, &r));
+	CHECK(dtype_take_field(&a, &f, &r));
 	CHECK_EQ_U(r.naxes, 4);
 	f.rank = 5;
 	f.dims = (uint64_t[]){2, 2, 2, 2, 2};
 	f.strides = (uint64_t[]){51, 25, 12, 5, 3};
-	CHECK(!dtype_take(&a, &f, &r));
+	CHECK(!dtype_take_field(&a, &f, &r));
 }
 
 int main(void)

@@ -92,11 +92,11 @@ static void read_window(struct files *files, const struct fake *f,
 		uint64_t at = 0;
 
 		plan_init(&p, len);
-		p.bands = rnd(2);
+		p.takes_strips = rnd(2);
 		CHECK_OK(files->ops->map(files, node, off, &p, &err));
 		CHECK(p.have > 0 && p.have <= len);
-		CHECK(p.bands || !p.banded);
-		bands += p.banded;
+		CHECK(p.takes_strips || !p.has_strips);
+		bands += p.has_strips;
 		for (unsigned i = 0; i < p.n; i++)
 			at += gather_rows(f, &p.ext[i], out + at);
 		CHECK_EQ_U(at, p.have);
@@ -335,7 +335,7 @@ TEST(rows_across_many_chunks_are_a_band)
 	view_options_default(&o);
 	CHECK_OK(tensor_files_new(&files, &f->t, &o, &err));
 	plan_init(&p, sizeof out);
-	p.bands = true;
+	p.takes_strips = true;
 	CHECK_OK(tensor_map_box(&f->t, &all, 0, &p, &err));
 	CHECK_EQ_U(p.n, 300);
 	CHECK_EQ_U(p.have, sizeof out);

@@ -300,15 +300,15 @@ int archive_scan_again(const struct archive *a, const struct archive_options *o,
 	return r;
 }
 
-int archive_nest(struct nest **out, const struct nest_ops *ops,
-		 const struct source_args *args, const struct members *m,
-		 const struct volume *volumes, unsigned n, struct files *f,
-		 uint64_t root, struct error *err)
+int archive_show_nested(struct nest **out, const struct nest_ops *ops,
+			const struct source_args *args, const struct members *m,
+			const struct volume *volumes, unsigned n,
+			struct files *f, uint64_t root, struct error *err)
 {
 	int r = ops->open(out, args, m, volumes, n, f, root, err);
 
 	if (r == 0)
-		beside_hide(f, (*out)->shown.at, (*out)->shown.n);
+		member_views_hide(f, (*out)->shown.at, (*out)->shown.n);
 	return r;
 }
 
@@ -316,17 +316,18 @@ int archive_files(struct files **out, const struct source_args *args,
 		  const struct members *m, const struct volume *volumes,
 		  unsigned n, uint64_t root, bool tar, struct error *err)
 {
-	struct beside_args a = {.m = m,
-				.root = root,
-				.source = args->path ? args->path : "a union",
-				.tar = tar};
+	struct member_views_args a = {.m = m,
+				      .root = root,
+				      .source = args->path ? args->path
+							   : "a union",
+				      .tar = tar};
 	int r = member_files_new(&a.members, m, volumes, n, root, err);
 
 	*out = NULL;
 	if (args->archive)
-		a.options = args->archive->beside;
+		a.options = args->archive->member_views;
 	if (r == 0)
-		r = beside_new(out, &a, err);
+		r = member_views_new(out, &a, err);
 	if (r < 0)
 		return r;
 	r = npy_views_add(args, m, volumes, n, root, *out, err);
@@ -406,8 +407,9 @@ int archive_publish(struct archive *a, const struct source_args *args,
 	}
 	tree_set_files(args->tree, args->dir, f);
 	if (args->archive && args->archive->nest)
-		r = archive_nest(&a->nest, args->archive->nest, args,
-				 &a->members, &a->volume, 1, f, root, err);
+		r = archive_show_nested(&a->nest, args->archive->nest, args,
+					&a->members, &a->volume, 1, f, root,
+					err);
 	if (r < 0) {
 		archive_close(&a->source);
 		return r;

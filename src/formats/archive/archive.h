@@ -129,13 +129,13 @@ int archive_files(struct files **out, const struct source_args *a,
 		  unsigned n, uint64_t root, bool tar, struct error *err);
 /* Show members that are sources as directories, and hide their files, which
  * archive_files has just made.  *out must be closed after the tree. */
-int archive_nest(struct nest **out, const struct nest_ops *ops,
-		 const struct source_args *a, const struct members *m,
-		 const struct volume *volumes, unsigned n, struct files *f,
-		 uint64_t root, struct error *err);
+int archive_show_nested(struct nest **out, const struct nest_ops *ops,
+			const struct source_args *a, const struct members *m,
+			const struct volume *volumes, unsigned n,
+			struct files *f, uint64_t root, struct error *err);
 
 /* A tar that this process has just written: what a first scan of it would find. */
-struct archive_made {
+struct archive_written {
 	const char *path;
 	const char
 		/* Format of its stream, such as "zstd"; NULL: not compressed. */
@@ -148,8 +148,8 @@ struct archive_made {
 /* Save its index where a mount looks for it, and set *index to the path
  * (malloc'ed).  Return the error that a mount would have with an index that it does
  * not accept. */
-int archive_index_made(const struct archive_made *m, char **index,
-		       struct error *err);
+int archive_index_written(const struct archive_written *m, char **index,
+			  struct error *err);
 
 /* Make an input that first returns the `n` bytes of `head` (copied), which were
  * read from `in` already, and then goes on with `in` (borrowed). */

@@ -10,7 +10,7 @@
 /* Descriptors that are held open, for the archive. */
 enum { OPEN_MOST = 4 };
 
-static int load_made_points(struct archive *a, const struct archive_made *m,
+static int load_made_points(struct archive *a, const struct archive_written *m,
 			    struct error *err)
 {
 	struct blob *states;
@@ -26,8 +26,8 @@ static int load_made_points(struct archive *a, const struct archive_made *m,
 				m->points, m->n_points, states, err);
 }
 
-int archive_index_made(const struct archive_made *m, char **index,
-		       struct error *err)
+int archive_index_written(const struct archive_written *m, char **index,
+			  struct error *err)
 {
 	static const struct archive_options options;
 	struct source_args args = {.path = m->path};

@@ -253,8 +253,8 @@ static int publish_union(struct joined *j, const struct source_args *a,
 	tree_set_files(a->tree, a->dir, f);
 	if (!a->archive->nest)
 		return 0;
-	return archive_nest(&j->nest, a->archive->nest, a, &j->members,
-			    j->volumes, j->n, f, 0, err);
+	return archive_show_nested(&j->nest, a->archive->nest, a, &j->members,
+				   j->volumes, j->n, f, 0, err);
 }
 
 static const struct source_ops source_union = {

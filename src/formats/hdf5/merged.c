@@ -153,7 +153,7 @@ static void merged_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops merged_ops = {
-	.segment_of = merged_segment_of,
+	.index_page_of = merged_segment_of,
 	.locate = merged_locate,
 	.fetch = merged_fetch,
 	.describe = merged_describe,

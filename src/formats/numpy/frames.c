@@ -75,7 +75,7 @@ static void frames_layout(const struct own *o, uint32_t part,
 		  : p->stride == o->bytes ? ARRAY_LINEAR
 					  : ARRAY_CHUNKED;
 	if (o->fortran)
-		l->maker = NPY_TURNED;
+		l->maker = NPY_TRANSPOSED;
 }
 
 static int frames_learn(struct array *a, uint32_t part,
@@ -111,17 +111,17 @@ static int frames_make(struct array *a, uint32_t part, const struct grid *g,
 {
 	const struct own *o = a->own;
 	const struct frames_part *p = &o->at[part];
-	const struct npy_turned t = {.file = p->file,
-				     .pos = p->pos + chunk * p->stride,
-				     .rank = o->rank - o->lead,
-				     .recode = &o->recode};
+	const struct npy_transposed t = {.file = p->file,
+					 .pos = p->pos + chunk * p->stride,
+					 .rank = o->rank - o->lead,
+					 .recode = &o->recode};
 	struct grid frame;
 
 	memset(&frame, 0, sizeof frame);
 	if (grid_init(&frame, o->rank - o->lead, o->shape + o->lead,
 		      o->shape + o->lead, g->elem) < 0)
 		return error_set(err, -ENOTSUP, "its frames are too large");
-	return npy_turn(a->t.handles, &t, &frame, 0, out, size, err);
+	return npy_transpose(a->t.handles, &t, &frame, 0, out, size, err);
 }
 
 static bool frames_origin(const struct array *a, uint32_t part, FILE *out)

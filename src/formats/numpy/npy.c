@@ -43,7 +43,7 @@ void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk)
 
 /* Read elements [at, at + n) of the file, as they are served.  `raw` has room for a
  * piece of stored elements if these are of another size, else it is NULL. */
-static int read_fortran_run(struct handles *h, const struct npy_turned *t,
+static int read_fortran_run(struct handles *h, const struct npy_transposed *t,
 			    uint64_t at, uint64_t n, unsigned char *raw,
 			    unsigned char *out, struct error *err)
 {
@@ -97,7 +97,7 @@ static uint64_t take_leading_run(const struct grid *g, unsigned rank,
 }
 
 /* Read the elements of a box in the order of the file, side by side. */
-static int read_fortran_box(struct handles *h, const struct npy_turned *t,
+static int read_fortran_box(struct handles *h, const struct npy_transposed *t,
 			    const struct grid *g, struct box b,
 			    unsigned char *out, struct error *err)
 {
@@ -129,9 +129,9 @@ static int read_fortran_box(struct handles *h, const struct npy_turned *t,
 	return 0;
 }
 
-int npy_turn(struct handles *h, const struct npy_turned *t,
-	     const struct grid *g, uint64_t chunk, void *out, size_t size,
-	     struct error *err)
+int npy_transpose(struct handles *h, const struct npy_transposed *t,
+		  const struct grid *g, uint64_t chunk, void *out, size_t size,
+		  struct error *err)
 {
 	cleanup_free unsigned char *read = NULL;
 	size_t elem = t->recode->to, in_step = elem, out_step = elem;
@@ -172,12 +172,12 @@ static int make_fortran(struct array *a, uint32_t part, const struct grid *g,
 			struct error *err)
 {
 	const struct fortran *f = a->own;
-	const struct npy_turned t = {.file = a->t.parts[part].file,
-				     .pos = f->pos,
-				     .rank = f->rank,
-				     .recode = &f->recode};
+	const struct npy_transposed t = {.file = a->t.parts[part].file,
+					 .pos = f->pos,
+					 .rank = f->rank,
+					 .recode = &f->recode};
 
-	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
+	return npy_transpose(a->t.handles, &t, g, chunk, out, size, err);
 }
 
 static bool origin_of_fortran(const struct array *a, uint32_t part, FILE *out)
@@ -219,12 +219,12 @@ static int set_fortran(struct arrays *s, const struct npy_file *f,
 	npy_fortran_chunk(f, l->chunk);
 	npy_field_axes(spec->field, f->rank, l->chunk);
 	l->kind = ARRAY_MADE;
-	l->maker = NPY_TURNED;
+	l->maker = NPY_TRANSPOSED;
 	return 0;
 }
 
 /* Nothing must be transposed if at most one axis has more than one index. */
-bool npy_is_turned(const struct npy_file *f)
+bool npy_is_transposed(const struct npy_file *f)
 {
 	unsigned n = 0;
 
@@ -254,7 +254,7 @@ int npy_array(struct arrays *s, uint32_t file, uint64_t pos, uint64_t size,
 			"%llu: truncated?",
 			(unsigned long long)f->bytes,
 			(unsigned long long)(size - min_u64(f->data, size)));
-	else if (npy_is_turned(f))
+	else if (npy_is_transposed(f))
 		r = set_fortran(s, f, &l, &spec, err);
 	if (r < 0) {
 		free(spec.own);

@@ -45,12 +45,12 @@ int npy_fields(struct arrays *s, struct tree_builder *b, uint32_t dir,
 /* ---- Fortran order ------------------------------------------------------- */
 
 /* Return true if the data must be transposed from Fortran order. */
-bool npy_is_turned(const struct npy_file *f);
+bool npy_is_transposed(const struct npy_file *f);
 /* Set `chunk` to the shape of the chunks that are transposed at once: about 1 MiB,
  * or less if the array is smaller. */
 void npy_fortran_chunk(const struct npy_file *f, uint64_t *chunk);
-#define NPY_TURNED "tensorfs: from Fortran order"
-struct npy_turned {
+#define NPY_TRANSPOSED "tensorfs: from Fortran order"
+struct npy_transposed {
 	uint32_t file;
 	uint64_t pos;  /* of the first element, in bytes */
 	unsigned rank; /* axes of the file; other axes are in an element */
@@ -58,8 +58,8 @@ struct npy_turned {
 	const struct backing *from; /* read instead of `file`, if not NULL */
 };
 /* Make one chunk of grid `g`, which has the shape of the array: as array_ops.make. */
-int npy_turn(struct handles *h, const struct npy_turned *t,
-	     const struct grid *g, uint64_t chunk, void *out, size_t size,
-	     struct error *err);
+int npy_transpose(struct handles *h, const struct npy_transposed *t,
+		  const struct grid *g, uint64_t chunk, void *out, size_t size,
+		  struct error *err);
 
 #endif

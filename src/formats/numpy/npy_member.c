@@ -77,14 +77,15 @@ static int make_inflated(struct array *a, uint32_t part, const struct grid *g,
 			 struct error *err)
 {
 	const struct inflated *x = a->own;
-	const struct npy_turned t = {.file = x->from.file,
-				     .pos = x->pos,
-				     .rank = x->rank,
-				     .recode = &x->recode,
-				     .from = &x->from};
+	const struct npy_transposed t = {.file = x->from.file,
+					 .pos = x->pos,
+					 .rank = x->rank,
+					 .recode = &x->recode,
+					 .from = &x->from};
 
 	(void)part;
-	return x->turned ? npy_turn(a->t.handles, &t, g, chunk, out, size, err)
+	return x->turned ? npy_transpose(a->t.handles, &t, g, chunk, out, size,
+					 err)
 			 : make_inflated_run(x, g, chunk, out, size, err);
 }
 
@@ -159,7 +160,7 @@ static int inflated_array(struct arrays *s, const struct npy_member *m,
 	own->from = m->bytes;
 	own->pos = f->data;
 	own->rank = f->rank;
-	own->turned = npy_is_turned(f);
+	own->turned = npy_is_transposed(f);
 	memcpy(l.shape, spec.shape, sizeof l.shape);
 	if (own->turned)
 		npy_fortran_chunk(f, l.chunk);

@@ -71,7 +71,7 @@ static int joined_learn(struct array *a, uint32_t part,
 	out->kind = j->at[part].turned ? ARRAY_MADE : ARRAY_LINEAR;
 	if (!j->at[part].turned)
 		return 0;
-	out->maker = NPY_TURNED;
+	out->maker = NPY_TRANSPOSED;
 	npy_fortran_chunk(&f, out->chunk);
 	npy_field_axes(a->t.field, f.rank, out->chunk);
 	return 0;
@@ -82,12 +82,12 @@ static int joined_make(struct array *a, uint32_t part, const struct grid *g,
 		       struct error *err)
 {
 	const struct joined *j = a->own;
-	const struct npy_turned t = {.file = a->t.parts[part].file,
-				     .pos = j->at[part].pos,
-				     .rank = j->rank,
-				     .recode = &j->recode};
+	const struct npy_transposed t = {.file = a->t.parts[part].file,
+					 .pos = j->at[part].pos,
+					 .rank = j->rank,
+					 .recode = &j->recode};
 
-	return npy_turn(a->t.handles, &t, g, chunk, out, size, err);
+	return npy_transpose(a->t.handles, &t, g, chunk, out, size, err);
 }
 
 static bool joined_origin(const struct array *a, uint32_t part, FILE *out)
@@ -221,7 +221,7 @@ static int concat_read_part(struct reading *rd, int axis, uint32_t i,
 		return r;
 	}
 	part->n = f.shape[rd->axis];
-	rd->places[i] = (struct place){f.data, npy_is_turned(&f)};
+	rd->places[i] = (struct place){f.data, npy_is_transposed(&f)};
 	if (add_overflows(rd->total, part->n, &rd->total))
 		return error_set(rd->err, -ENOTSUP, "it is too large");
 	return 0;

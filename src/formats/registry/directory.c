@@ -312,8 +312,8 @@ static void directory_check_file(void *arg)
 	while (r == 0 && done < m->size) {
 		struct handles *h = k->s->handles;
 		uint32_t file = (uint32_t)m->data;
-		uint64_t n = handles_before(h, file, done, m->size - done,
-					    SEEK_DATA);
+		uint64_t n = handles_length_before(h, file, done,
+						   m->size - done, SEEK_DATA);
 
 		if (!n) { /* not in a hole */
 			n = min_u64(m->size - done, STEP);
@@ -393,8 +393,9 @@ static int directory_open(const struct source_args *a, struct source **out,
 	if (r == 0) {
 		tree_set_files(a->tree, a->dir, f);
 		if (!a->archive || !a->archive->as_is)
-			r = archive_nest(&s->nest, &nest_in_members, a,
-					 &s->members, NULL, 0, f, 0, err);
+			r = archive_show_nested(&s->nest, &nest_in_members, a,
+						&s->members, NULL, 0, f, 0,
+						err);
 	}
 	if (r < 0) {
 		directory_close(&s->source);

@@ -363,7 +363,7 @@ void source_close(struct source *s)
 
 int source_isolate(bool keep_stderr, struct error *err)
 {
-	stream_keep_alone();
+	stream_first_pass_no_fork();
 	return hdf5_isolate_start(keep_stderr, err);
 }
 

@@ -17,7 +17,7 @@ static int zip_source_probe(const unsigned char *head, size_t n,
  * 4.3.6). */
 static int zip_source_probe_beyond(const struct backing *b)
 {
-	return zip_is_behind(b) ? 60 : 0;
+	return zip_ends_file(b) ? 60 : 0;
 }
 
 /* Return true if the zip is to be shown as a Zarr store; options that refer to members

@@ -390,7 +390,7 @@ int squashfs_blocks_new(struct chunk_set **out, const struct members *m,
 			const struct squashfs_info *info, struct error *err)
 {
 	static const struct chunk_set_ops ops = {
-		.segment_of = block_set_segment_of,
+		.index_page_of = block_set_segment_of,
 		.locate = block_set_locate,
 		.fetch = block_set_fetch,
 		.next = block_set_next,

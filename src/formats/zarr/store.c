@@ -99,7 +99,7 @@ static int directory_key_open(struct zarr_store *store, const char *key,
 		return error_set(err, -EIO, "%s is not a regular file", path);
 	r = check_time(s, key, &st, err);
 	if (r == 0)
-		r = handles_may_show(s->handles, fd, &st, path, err);
+		r = handles_check_public(s->handles, fd, &st, path, err);
 	if (r < 0)
 		return r;
 	v->size = (uint64_t)st.st_size;

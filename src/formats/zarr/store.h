@@ -72,7 +72,7 @@ extern const char *const zarr_root_documents[];
 /* Return true if this directory has the metadata of a Zarr store. */
 bool zarr_is_store(const char *path);
 /* Make the store of a directory.  `path` is copied; `handles` say which files may be
- * shown (handles_may_show) and must outlive the store.  Returns NULL if memory is
+ * shown (handles_check_public) and must outlive the store.  Returns NULL if memory is
  * short. */
 struct zarr_store *zarr_directory_new(const char *path,
 				      struct handles *handles);

@@ -170,7 +170,7 @@ static int read_end64(const struct backing *b, uint64_t locator,
 			 "the zip64 end record of the archive is damaged");
 }
 
-bool zip_is_behind(const struct backing *b)
+bool zip_ends_file(const struct backing *b)
 {
 	uint64_t size = min_u64(b->size, END_SIZE + COMMENT_MAX), i = 0;
 	cleanup_free unsigned char *tail = malloc(size ? size : 1);

@@ -78,7 +78,7 @@ static void describe_bad(const struct chunk_set *s, uint64_t index, char *buf,
 }
 
 static const struct chunk_set_ops bad_ops = {
-	.segment_of = bad_segment_of,
+	.index_page_of = bad_segment_of,
 	.locate = locate_bad,
 	.describe = describe_bad,
 };

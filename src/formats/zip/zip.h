@@ -15,7 +15,7 @@
 int zip_probe(const unsigned char *head, size_t n);
 /* Return true if a file ends with a zip archive, whatever it begins with (a program
  * that extracts itself, a picture).  Reads up to 64 KiB. */
-bool zip_is_behind(const struct backing *b);
+bool zip_ends_file(const struct backing *b);
 
 /* A stored member: its bytes are in the archive as they are. */
 struct zip_stored {

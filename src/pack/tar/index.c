@@ -285,7 +285,7 @@ static void end_scan(struct tar_index *x)
 int tar_index_save(struct tar_index *x, const char *path, char **where,
 		   struct error *err)
 {
-	struct archive_made made = {.path = path, .format = x->format};
+	struct archive_written made = {.path = path, .format = x->format};
 	struct members members;
 	int r;
 
@@ -301,7 +301,7 @@ int tar_index_save(struct tar_index *x, const char *path, char **where,
 	made.points = x->points.at;
 	made.n_points = x->points.n;
 	made.members = &members;
-	return archive_index_made(&made, where, err);
+	return archive_index_written(&made, where, err);
 }
 
 void tar_index_free(struct tar_index *x)

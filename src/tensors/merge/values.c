@@ -363,7 +363,7 @@ static int values_read_part(void *ctx, struct tensor *t, uint32_t p,
 	if (r == 0)
 		r = values_put_elements(w, len);
 	if (w->open)
-		hdf5_vlen_forget();
+		hdf5_vlen_free_values();
 	return r;
 }
 

@@ -357,7 +357,7 @@ static int commit_delete_parts(struct merge *m, struct error *err)
 
 		if (f->gone || f->late || f->kept || !file_is_safe(m, f))
 			continue;
-		handles_let_go(m->handles, f->file);
+		handles_close_idle(m->handles, f->file);
 		r = merge_place_delete(m, handles_path(m->handles, f->file),
 				       &f->id, err);
 		f->gone = r == 0;

@@ -15,7 +15,7 @@
 
 struct view {
 	struct files files; /* first member */
-	struct beside *b;
+	struct member_views *b;
 	struct keys keys;
 };
 
@@ -37,12 +37,12 @@ static const struct keys_group *by_key_group(const struct view *v,
 
 static uint64_t by_key_dir(const struct view *v, uint64_t node)
 {
-	return node ? node - 1 : beside_args(v->b)->root;
+	return node ? node - 1 : member_views_args(v->b)->root;
 }
 
 static uint64_t by_key_node_of_dir(const struct view *v, uint64_t record)
 {
-	return record == beside_args(v->b)->root ? 0 : 1 + record;
+	return record == member_views_args(v->b)->root ? 0 : 1 + record;
 }
 
 static const char *by_key_member_name(const struct view *v, uint64_t record)
@@ -119,7 +119,7 @@ static int by_key_entry(const struct view *v, uint64_t dir, uint64_t i,
 		return -ENOENT;
 	record = k->entry[files->first + i];
 	*type = S_IFREG;
-	*node = BESIDE_MEMBER | beside_node(v->b, record);
+	*node = MEMBER_VIEW_MEMBER | member_view_node(v->b, record);
 	return buf ? keys_extension(by_key_member_name(v, record), buf, n) : 0;
 }
 
@@ -200,7 +200,7 @@ static int by_key_find(const struct files *f, uint64_t dir, const char *name,
 	}
 	if (!files || keys_find_entry(&v->keys, files, name, &found) < 0)
 		return -ENOENT;
-	*node = BESIDE_MEMBER | beside_node(v->b, found);
+	*node = MEMBER_VIEW_MEMBER | member_view_node(v->b, found);
 	return 0;
 }
 
@@ -227,7 +227,7 @@ static int by_key_attr(struct files *f, uint64_t node, struct pinner *p,
 	(void)err;
 	if (!by_key_is_node(v, node))
 		return -ENOENT;
-	beside_attr(v->b, S_IFDIR, out);
+	member_view_attr(v->b, S_IFDIR, out);
 	return 0;
 }
 
@@ -252,17 +252,18 @@ static const struct files_ops view_ops = {
 
 /* ---- the view ------------------------------------------------------------ */
 
-static bool by_key_fits(const struct beside_args *a)
+static bool by_key_fits(const struct member_views_args *a)
 {
 	return a->m->counts[0] > 0;
 }
 
-static uint64_t by_key_numbers(const struct beside_args *a)
+static uint64_t by_key_numbers(const struct member_views_args *a)
 {
 	return 2 * a->m->n;
 }
 
-static int by_key_make(struct beside *b, struct files **out, struct error *err)
+static int by_key_make(struct member_views *b, struct files **out,
+		       struct error *err)
 {
 	struct view *v = calloc(1, sizeof *v);
 	int r;
@@ -279,7 +280,7 @@ static int by_key_make(struct beside *b, struct files **out, struct error *err)
 	return r;
 }
 
-const struct beside_ops beside_by_key = {
+const struct member_view_ops member_view_by_key = {
 	.name = "by-key",
 	.summary = "by-key/KEY/EXT, files by sample as WebDataset groups them",
 	.top = "by-key",

@@ -24,9 +24,9 @@
 struct view {
 	struct files files; /* first member */
 	/* The texts order.txt; each has the number of its directory. */
-	struct beside_text text;
-	struct beside *b;
-	const struct beside_list *list;
+	struct member_view_text text;
+	struct member_views *b;
+	const struct member_view_list *list;
 	struct epochs *epochs; /* NULL: there are no samples, or too many */
 };
 
@@ -55,14 +55,15 @@ static uint64_t rank_view_node(uint32_t number)
 
 static const char *rank_view_suffix(const struct view *v, uint64_t sample)
 {
-	const struct members *m = beside_args(v->b)->m;
+	const struct members *m = member_views_args(v->b)->m;
 
-	return beside_extension(member_name(m, &m->at[v->list->at[sample]]));
+	return member_view_extension(
+		member_name(m, &m->at[v->list->at[sample]]));
 }
 
 static uint64_t rank_view_member_node(const struct view *v, uint64_t sample)
 {
-	return BESIDE_MEMBER | beside_node(v->b, v->list->at[sample]);
+	return MEMBER_VIEW_MEMBER | member_view_node(v->b, v->list->at[sample]);
 }
 
 /* ---- directories --------------------------------------------------------- */
@@ -182,13 +183,14 @@ static int rank_view_attr(struct files *f, uint64_t node, struct pinner *p,
 
 	if (node && rank_view_parent(f, node, &dir) < 0)
 		return -ENOENT;
-	beside_attr(v->b, rank_view_is_order(node) ? S_IFREG : S_IFDIR, out);
+	member_view_attr(v->b, rank_view_is_order(node) ? S_IFREG : S_IFDIR,
+			 out);
 	if (node)
 		out->generation =
 			epochs_generation(v->epochs, rank_view_number(node));
 	return rank_view_is_order(node)
-		       ? beside_text_size(&v->text, rank_view_number(node), p,
-					  &out->size, err)
+		       ? member_view_text_size(&v->text, rank_view_number(node),
+					       p, &out->size, err)
 		       : 0;
 }
 
@@ -207,8 +209,8 @@ static int rank_view_map(const struct files *f, uint64_t node, uint64_t off,
 	if (!rank_view_is_order(node))
 		return error_set(err, -EISDIR,
 				 "a directory cannot be read as a file");
-	beside_text_map(&rank_view_self(f)->text, rank_view_number(node), off,
-			p);
+	member_view_text_map(&rank_view_self(f)->text, rank_view_number(node),
+			     off, p);
 	return 0;
 }
 
@@ -237,19 +239,20 @@ static const struct files_ops view_ops = {
 
 /* ---- order.txt ----------------------------------------------------------- */
 
-static const struct view *rank_view_of_text(const struct beside_text *t)
+static const struct view *rank_view_of_text(const struct member_view_text *t)
 {
 	return (const struct view *)((const char *)t -
 				     offsetof(struct view, text));
 }
 
-static uint64_t order_count(const struct beside_text *t, uint32_t text)
+static uint64_t order_count(const struct member_view_text *t, uint32_t text)
 {
 	return epochs_count(rank_view_of_text(t)->epochs, text);
 }
 
-static int order_line(const struct beside_text *t, uint32_t text, uint64_t i,
-		      struct beside_path *path, FILE *out, struct error *err)
+static int order_line(const struct member_view_text *t, uint32_t text,
+		      uint64_t i, struct member_view_path *path, FILE *out,
+		      struct error *err)
 {
 	const struct view *v = rank_view_of_text(t);
 	uint64_t sample;
@@ -258,18 +261,18 @@ static int order_line(const struct beside_text *t, uint32_t text, uint64_t i,
 	if (r < 0)
 		return error_errno(err, r,
 				   "cannot make the order of the epoch");
-	return beside_put_path(v->b, v->list->at[sample], path, out, err);
+	return member_view_put_path(v->b, v->list->at[sample], path, out, err);
 }
 
-static void order_describe(const struct beside_text *t, uint32_t text,
+static void order_describe(const struct member_view_text *t, uint32_t text,
 			   char *buf, size_t n)
 {
 	(void)text;
 	snprintf(buf, n, "%s: epochs " ORDER,
-		 beside_args(rank_view_of_text(t)->b)->source);
+		 member_views_args(rank_view_of_text(t)->b)->source);
 }
 
-static const struct beside_text_ops order_ops = {
+static const struct member_view_text_ops order_ops = {
 	.count = order_count,
 	.line = order_line,
 	.describe = order_describe,
@@ -277,18 +280,18 @@ static const struct beside_text_ops order_ops = {
 
 /* ---- the view ------------------------------------------------------------ */
 
-static bool rank_view_fits(const struct beside_args *a)
+static bool rank_view_fits(const struct member_views_args *a)
 {
 	return a->m->counts[0] > 0;
 }
 
-static uint64_t rank_view_numbers(const struct beside_args *a)
+static uint64_t rank_view_numbers(const struct member_views_args *a)
 {
 	(void)a;
 	return 2 * (uint64_t)LOOKUPS_NUMBERS;
 }
 
-static int rank_view_make(struct beside *b, struct files **out,
+static int rank_view_make(struct member_views *b, struct files **out,
 			  struct error *err)
 {
 	struct view *v = calloc(1, sizeof *v);
@@ -298,8 +301,8 @@ static int rank_view_make(struct beside *b, struct files **out,
 		return error_no_memory(err, "the view epochs/");
 	v->files.ops = &view_ops;
 	v->b = b;
-	beside_text_init(&v->text, &order_ops);
-	r = beside_list(b, &v->list, err);
+	member_view_text_init(&v->text, &order_ops);
+	r = member_view_list(b, &v->list, err);
 	if (r == 0 && v->list->n && v->list->n <= EPOCHS_SAMPLES_MAX &&
 	    !(v->epochs = epochs_new(v->list->n)))
 		r = error_no_memory(err, "the orders of epochs/");
@@ -310,7 +313,7 @@ static int rank_view_make(struct beside *b, struct files **out,
 	return r;
 }
 
-const struct beside_ops beside_epochs = {
+const struct member_view_ops member_view_epochs = {
 	.name = "epochs",
 	.summary = "epochs/E/rank-R-of-W/, files in the order of a rank",
 	.top = "epochs",

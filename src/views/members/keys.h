@@ -3,7 +3,7 @@
 #ifndef VIEWS_MEMBERS_KEYS_H
 #define VIEWS_MEMBERS_KEYS_H
 
-#include "views/members/beside.h"
+#include "views/members/member_views.h"
 
 /*
  * A path is a sample's key and an extension, ^((?:.*\/|)[^.]+)[.]([^/]*)$: the key ends
@@ -25,7 +25,7 @@ struct keys_moved {
 	struct keys_group group;
 };
 struct keys {
-	const struct beside *b;
+	const struct member_views *b;
 	const struct members *m;
 	uint32_t *entry;          /* records */
 	struct keys_group *group; /* in order of records */
@@ -35,7 +35,7 @@ struct keys {
 };
 /* Make the index.  Samples that cannot be shown as WebDataset reads them are logged.
  * Returns 0 or -ENOMEM. */
-int keys_init(struct keys *k, const struct beside *b, struct error *err);
+int keys_init(struct keys *k, const struct member_views *b, struct error *err);
 void keys_free(struct keys *k);
 
 /* A range of `group` or `dir`. */

@@ -70,7 +70,7 @@ static bool has_key(const struct keys *k, uint64_t record)
 	if (!dot || !dot[1] || !strcmp(dot, "..") || !strcmp(dot, "..."))
 		return false;
 	/* A name such as ".h.txt" in "a/b" has the key "a/b/". */
-	return dot != name || (dir != beside_args(k->b)->root &&
+	return dot != name || (dir != member_views_args(k->b)->root &&
 			       !strchr(keys_member_name(k, dir), '.'));
 }
 
@@ -106,7 +106,7 @@ static bool same_key(const struct keys *k, uint64_t a, uint64_t b)
 static bool keys_add_entry(struct building *x, uint32_t record)
 {
 	const struct keys_group next = {(uint32_t)x->entry.n, 0};
-	uint64_t root = beside_args(x->k->b)->root;
+	uint64_t root = member_views_args(x->k->b)->root;
 
 	if (!x->entry.n || !same_key(x->k, x->entry.at[x->entry.n - 1], record))
 		if (!vec_push(&x->group, next))
@@ -127,7 +127,7 @@ static bool keys_add_entry(struct building *x, uint32_t record)
 static bool keys_find_groups(struct building *x)
 {
 	const struct members *m = x->k->m;
-	uint64_t root = beside_args(x->k->b)->root;
+	uint64_t root = member_views_args(x->k->b)->root;
 
 	x->mark[root] = UNDER;
 	for (uint64_t i = root + 1; i < m->n; i++) {
@@ -137,7 +137,7 @@ static bool keys_find_groups(struct building *x)
 			continue;
 		if (m->at[i].kind == MEMBER_DIR)
 			x->mark[i] = UNDER;
-		else if (beside_is_file(x->k->b, i) && has_key(x->k, i) &&
+		else if (member_view_is_file(x->k->b, i) && has_key(x->k, i) &&
 			 !keys_add_entry(x, (uint32_t)i))
 			return false;
 	}
@@ -147,7 +147,7 @@ static bool keys_find_groups(struct building *x)
 static bool keys_find_dirs(struct building *x)
 {
 	struct keys *k = x->k;
-	uint64_t root = beside_args(k->b)->root, n = 0;
+	uint64_t root = member_views_args(k->b)->root, n = 0;
 
 	for (uint64_t i = root + 1; i < k->m->n; i++)
 		n += x->mark[i] >> 1 & 1;
@@ -339,7 +339,7 @@ static uint64_t count_split(const struct building *x)
 
 static void keys_log_odd(const struct building *x, uint64_t split)
 {
-	const char *source = beside_args(x->k->b)->source;
+	const char *source = member_views_args(x->k->b)->source;
 
 	if (split)
 		log_warn("%s: by-key/: files of some samples are not "
@@ -367,7 +367,7 @@ static bool keys_build(struct building *x)
 	x->mark = calloc(k->m->n, 1);
 	if (!x->mark || !keys_find_groups(x) || !keys_find_dirs(x))
 		return false;
-	if (beside_args(k->b)->tar)
+	if (member_views_args(k->b)->tar)
 		split = count_split(x);
 	k->entry = steal_pointer(&x->entry.at);
 	k->n_entries = x->entry.n;
@@ -378,12 +378,12 @@ static bool keys_build(struct building *x)
 	return true;
 }
 
-int keys_init(struct keys *k, const struct beside *b, struct error *err)
+int keys_init(struct keys *k, const struct member_views *b, struct error *err)
 {
 	struct building x = {.k = k};
 	bool ok;
 
-	*k = (struct keys){.b = b, .m = beside_args(b)->m};
+	*k = (struct keys){.b = b, .m = member_views_args(b)->m};
 	ok = keys_build(&x);
 	free(x.mark);
 	vec_free(&x.entry);

@@ -7,16 +7,17 @@
 #include "base/vec.h"
 #include "views/members/labels.h"
 
-const char *beside_label(const struct beside *b, uint64_t record)
+const char *member_view_label(const struct member_views *b, uint64_t record)
 {
-	const struct members *m = beside_args(b)->m;
+	const struct members *m = member_views_args(b)->m;
 	uint64_t dir = m->at[record].parent;
 
-	return dir == beside_args(b)->root ? "" : member_name(m, &m->at[dir]);
+	return dir == member_views_args(b)->root ? ""
+						 : member_name(m, &m->at[dir]);
 }
 
 static const char *label_name(const struct members *m,
-			      const struct beside_labelled *l)
+			      const struct member_view_labelled *l)
 {
 	return member_name(m, &m->at[l->dir]);
 }
@@ -28,14 +29,14 @@ static int compare_label_names(const void *a, const void *b, void *members)
 
 static int compare_labelled_dirs(const void *a, const void *b)
 {
-	const struct beside_labelled *x = a, *y = b;
+	const struct member_view_labelled *x = a, *y = b;
 
 	return (x->dir > y->dir) - (x->dir < y->dir);
 }
 
 /* Number the labels.  A directory may be there several times, because directories below
  * it may come between its files; it is kept once. */
-static void labels_number(struct beside_labels *l, const struct members *m)
+static void labels_number(struct member_view_labels *l, const struct members *m)
 {
 	uint32_t label = 0;
 	uint64_t n = 0;
@@ -55,18 +56,20 @@ static void labels_number(struct beside_labels *l, const struct members *m)
 	qsort(l->at, n, sizeof *l->at, compare_labelled_dirs);
 }
 
-struct beside_labels *beside_labels_new(const struct beside *b,
-					const struct beside_list *list)
+struct member_view_labels *
+member_view_labels_new(const struct member_views *b,
+		       const struct member_view_list *list)
 {
-	const struct members *m = beside_args(b)->m;
-	struct beside_labels *l = NULL;
-	vec(struct beside_labelled) dirs = VEC_EMPTY;
+	const struct members *m = member_views_args(b)->m;
+	struct member_view_labels *l = NULL;
+	vec(struct member_view_labelled) dirs = VEC_EMPTY;
 	bool ok = true;
 
 	for (uint64_t i = 0; i < list->n && ok; i++) {
-		const struct beside_labelled x = {m->at[list->at[i]].parent, 0};
+		const struct member_view_labelled x = {
+			m->at[list->at[i]].parent, 0};
 
-		if (x.dir == beside_args(b)->root ||
+		if (x.dir == member_views_args(b)->root ||
 		    (dirs.n && dirs.at[dirs.n - 1].dir == x.dir))
 			continue;
 		ok = vec_push(&dirs, x);
@@ -84,10 +87,11 @@ struct beside_labels *beside_labels_new(const struct beside *b,
 	return l;
 }
 
-bool beside_labels_find(const struct beside_labels *l, const struct beside *b,
-			uint64_t record, uint32_t *label)
+bool member_view_labels_find(const struct member_view_labels *l,
+			     const struct member_views *b, uint64_t record,
+			     uint32_t *label)
 {
-	uint32_t dir = beside_args(b)->m->at[record].parent;
+	uint32_t dir = member_views_args(b)->m->at[record].parent;
 	struct bisect at = bisect_in(0, l->n);
 
 	while (bisect_next(&at))

@@ -8,12 +8,12 @@
 #include "base/vec.h"
 #include "views/members/private.h"
 
-const struct beside_args *beside_args(const struct beside *b)
+const struct member_views_args *member_views_args(const struct member_views *b)
 {
 	return &b->args;
 }
 
-static bool beside_is_hidden(const struct beside *b, uint64_t record)
+static bool member_view_is_hidden(const struct member_views *b, uint64_t record)
 {
 	struct bisect at = bisect_in(0, b->n_hidden);
 
@@ -22,13 +22,13 @@ static bool beside_is_hidden(const struct beside *b, uint64_t record)
 	return at.lo < b->n_hidden && b->hidden[at.lo] == record;
 }
 
-bool beside_is_file(const struct beside *b, uint64_t record)
+bool member_view_is_file(const struct member_views *b, uint64_t record)
 {
 	return S_ISREG(b->args.m->at[record].mode) &&
-	       !beside_is_hidden(b, record);
+	       !member_view_is_hidden(b, record);
 }
 
-uint64_t beside_node(const struct beside *b, uint64_t record)
+uint64_t member_view_node(const struct member_views *b, uint64_t record)
 {
 	const struct member_record *r = &b->args.m->at[record];
 
@@ -88,10 +88,10 @@ static bool list_push_entries(const struct members *m, uint32_t dir,
 	return true;
 }
 
-static struct beside_list *list_make(const struct beside *b)
+static struct member_view_list *list_make(const struct member_views *b)
 {
 	const struct members *m = b->args.m;
-	struct beside_list *list = NULL;
+	struct member_view_list *list = NULL;
 	records stack = VEC_EMPTY, found = VEC_EMPTY;
 	bool ok = list_push_entries(m, (uint32_t)b->args.root, &stack);
 
@@ -100,7 +100,7 @@ static struct beside_list *list_make(const struct beside *b)
 
 		if (m->at[i].kind == MEMBER_DIR)
 			ok = list_push_entries(m, i, &stack);
-		else if (beside_is_file(b, i))
+		else if (member_view_is_file(b, i))
 			ok = vec_push(&found, i);
 	}
 	if (ok)
@@ -115,10 +115,10 @@ static struct beside_list *list_make(const struct beside *b)
 	return list;
 }
 
-int beside_list(struct beside *b, const struct beside_list **out,
-		struct error *err)
+int member_view_list(struct member_views *b,
+		     const struct member_view_list **out, struct error *err)
 {
-	struct beside_list *list = atomic_load(&b->list), *none = NULL;
+	struct member_view_list *list = atomic_load(&b->list), *none = NULL;
 
 	if (!list) {
 		list = list_make(b);
@@ -139,8 +139,8 @@ int beside_list(struct beside *b, const struct beside_list **out,
 /* Return the place in the list of each record.  The first call makes it, 4 bytes a
  * member.  An inode with several names has the place of the first one.  NULL if memory
  * ran out. */
-static const uint32_t *beside_places(struct beside *b,
-				     const struct beside_list *list)
+static const uint32_t *member_view_places(struct member_views *b,
+					  const struct member_view_list *list)
 {
 	uint32_t *places = atomic_load(&b->places), *none = NULL;
 	size_t n = b->args.m->n;
@@ -152,39 +152,42 @@ static const uint32_t *beside_places(struct beside *b,
 		return NULL;
 	memset(places, 0xff, n * sizeof *places);
 	for (uint64_t i = list->n; i-- > 0;)
-		places[beside_node(b, list->at[i])] = (uint32_t)i;
+		places[member_view_node(b, list->at[i])] = (uint32_t)i;
 	if (atomic_compare_exchange_strong(&b->places, &none, places))
 		return places;
 	free(places);
 	return none;
 }
 
-bool beside_sample(struct files *f, uint64_t node, struct files_sample *out)
+bool member_view_sample(struct files *f, uint64_t node,
+			struct files_sample *out)
 {
-	struct beside *b = (struct beside *)f;
-	const struct beside_list *list;
+	struct member_views *b = (struct member_views *)f;
+	const struct member_view_list *list;
 	const uint32_t *places;
 
 	if (node >= b->args.m->n || !S_ISREG(b->args.m->at[node].mode) ||
-	    beside_list(b, &list, NULL) < 0 ||
-	    !(places = beside_places(b, list)) || places[node] == UINT32_MAX)
+	    member_view_list(b, &list, NULL) < 0 ||
+	    !(places = member_view_places(b, list)) ||
+	    places[node] == UINT32_MAX)
 		return false;
 	*out = (struct files_sample){0, places[node], list->n};
 	return true;
 }
 
-uint64_t beside_sample_node(const struct files *f, uint32_t set, uint64_t i)
+uint64_t member_view_sample_node(const struct files *f, uint32_t set,
+				 uint64_t i)
 {
-	const struct beside *b = (const struct beside *)f;
+	const struct member_views *b = (const struct member_views *)f;
 
 	(void)set;
-	return beside_node(b, atomic_load(&b->list)->at[i]);
+	return member_view_node(b, atomic_load(&b->list)->at[i]);
 }
 
 /* ---- paths --------------------------------------------------------------- */
 
-ssize_t beside_path(const struct beside *b, uint64_t record,
-		    struct beside_path *p)
+ssize_t member_view_path(const struct member_views *b, uint64_t record,
+			 struct member_view_path *p)
 {
 	const struct members *m = b->args.m;
 	size_t len = 0, at;
@@ -211,10 +214,11 @@ ssize_t beside_path(const struct beside *b, uint64_t record,
 	return (ssize_t)len - 1;
 }
 
-int beside_put_path(const struct beside *b, uint64_t record,
-		    struct beside_path *p, FILE *out, struct error *err)
+int member_view_put_path(const struct member_views *b, uint64_t record,
+			 struct member_view_path *p, FILE *out,
+			 struct error *err)
 {
-	ssize_t len = beside_path(b, record, p);
+	ssize_t len = member_view_path(b, record, p);
 
 	if (len < 0)
 		return error_no_memory(err, "the path of a file");
@@ -232,14 +236,15 @@ int beside_put_path(const struct beside *b, uint64_t record,
 	return 0;
 }
 
-const char *beside_extension(const char *name)
+const char *member_view_extension(const char *name)
 {
 	const char *dot = *name ? strchr(name + 1, '.') : NULL;
 
 	return dot ? dot : "";
 }
 
-void beside_attr(const struct beside *b, uint32_t type, struct attr *out)
+void member_view_attr(const struct member_views *b, uint32_t type,
+		      struct attr *out)
 {
 	const struct member_record *root = &b->args.m->at[b->args.root];
 

@@ -22,12 +22,12 @@
 
 struct view {
 	struct files files; /* first member */
-	struct beside_text text;
-	struct beside *b;
-	const struct beside_ops *row;
-	const struct beside_list *list;
-	struct beside_labels *labels; /* of file_list; else NULL */
-	struct beside_blocks *_Atomic blocks;
+	struct member_view_text text;
+	struct member_views *b;
+	const struct member_view_ops *row;
+	const struct member_view_list *list;
+	struct member_view_labels *labels; /* of file_list; else NULL */
+	struct member_view_blocks *_Atomic blocks;
 };
 
 static struct view *lists_self(const struct files *f)
@@ -35,7 +35,7 @@ static struct view *lists_self(const struct files *f)
 	return (struct view *)(uintptr_t)f;
 }
 
-static const struct view *lists_view_of_text(const struct beside_text *t)
+static const struct view *lists_view_of_text(const struct member_view_text *t)
 {
 	return (const struct view *)((const char *)t -
 				     offsetof(struct view, text));
@@ -53,20 +53,20 @@ struct file {
 };
 
 static int lists_file_of_line(const struct view *v, uint64_t i,
-			      struct beside_path *path, struct file *out,
+			      struct member_view_path *path, struct file *out,
 			      struct error *err)
 {
-	const struct beside_args *a = beside_args(v->b);
+	const struct member_views_args *a = member_views_args(v->b);
 	uint64_t node;
 
 	out->id = i;
 	out->record = v->list->at[i];
-	node = beside_node(v->b, out->record);
-	if (beside_path(v->b, out->record, path) < 0)
+	node = member_view_node(v->b, out->record);
+	if (member_view_path(v->b, out->record, path) < 0)
 		return error_no_memory(err, "the path of a file");
 	out->path = path->at;
 	out->bytes = a->m->at[node].size;
-	out->label = beside_label(v->b, out->record);
+	out->label = member_view_label(v->b, out->record);
 	out->source = member_files_place(a->members, node, &out->offset);
 	return 0;
 }
@@ -91,17 +91,18 @@ static void lists_put_csv(FILE *out, const char *text)
 
 /* ---- lines --------------------------------------------------------------- */
 
-static int files_line(const struct beside_text *t, uint32_t text, uint64_t i,
-		      struct beside_path *path, FILE *out, struct error *err)
+static int files_line(const struct member_view_text *t, uint32_t text,
+		      uint64_t i, struct member_view_path *path, FILE *out,
+		      struct error *err)
 {
 	(void)text;
-	return beside_put_path(lists_view_of_text(t)->b,
-			       lists_view_of_text(t)->list->at[i], path, out,
-			       err);
+	return member_view_put_path(lists_view_of_text(t)->b,
+				    lists_view_of_text(t)->list->at[i], path,
+				    out, err);
 }
 
-static int csv_line(const struct beside_text *t, uint32_t text, uint64_t i,
-		    struct beside_path *path, FILE *out, struct error *err)
+static int csv_line(const struct member_view_text *t, uint32_t text, uint64_t i,
+		    struct member_view_path *path, FILE *out, struct error *err)
 {
 	struct file x;
 	int r;
@@ -127,8 +128,9 @@ static int csv_line(const struct beside_text *t, uint32_t text, uint64_t i,
 	return 0;
 }
 
-static int jsonl_line(const struct beside_text *t, uint32_t text, uint64_t i,
-		      struct beside_path *path, FILE *out, struct error *err)
+static int jsonl_line(const struct member_view_text *t, uint32_t text,
+		      uint64_t i, struct member_view_path *path, FILE *out,
+		      struct error *err)
 {
 	struct file x;
 	int r = lists_file_of_line(lists_view_of_text(t), i, path, &x, err);
@@ -154,24 +156,26 @@ static int jsonl_line(const struct beside_text *t, uint32_t text, uint64_t i,
 }
 
 /* Write the path and the number of the label; nothing for a file without a label. */
-static int labelled_line(const struct beside_text *t, uint32_t text, uint64_t i,
-			 struct beside_path *path, FILE *out, struct error *err)
+static int labelled_line(const struct member_view_text *t, uint32_t text,
+			 uint64_t i, struct member_view_path *path, FILE *out,
+			 struct error *err)
 {
 	const struct view *v = lists_view_of_text(t);
 	uint32_t label;
 	int r;
 
 	(void)text;
-	if (!beside_labels_find(v->labels, v->b, v->list->at[i], &label))
+	if (!member_view_labels_find(v->labels, v->b, v->list->at[i], &label))
 		return 0;
-	r = beside_put_path(v->b, v->list->at[i], path, NULL, err);
+	r = member_view_put_path(v->b, v->list->at[i], path, NULL, err);
 	if (r == 0)
 		fprintf(out, "%s %" PRIu32 "\n", path->at, label);
 	return r;
 }
 
-static int metadata_line(const struct beside_text *t, uint32_t text, uint64_t i,
-			 struct beside_path *path, FILE *out, struct error *err)
+static int metadata_line(const struct member_view_text *t, uint32_t text,
+			 uint64_t i, struct member_view_path *path, FILE *out,
+			 struct error *err)
 {
 	struct file x;
 	int r;
@@ -191,24 +195,25 @@ static int metadata_line(const struct beside_text *t, uint32_t text, uint64_t i,
 	return 0;
 }
 
-static uint64_t lists_count_files(const struct beside_text *t, uint32_t text)
+static uint64_t lists_count_files(const struct member_view_text *t,
+				  uint32_t text)
 {
 	(void)text;
 	return lists_view_of_text(t)->list->n;
 }
 
-static uint64_t lists_count_with_head(const struct beside_text *t,
+static uint64_t lists_count_with_head(const struct member_view_text *t,
 				      uint32_t text)
 {
 	return 1 + lists_count_files(t, text);
 }
 
-static void lists_describe(const struct beside_text *t, uint32_t text,
+static void lists_describe(const struct member_view_text *t, uint32_t text,
 			   char *buf, size_t n)
 {
 	(void)text;
 	snprintf(buf, n, "%s: %s",
-		 beside_args(lists_view_of_text(t)->b)->source,
+		 member_views_args(lists_view_of_text(t)->b)->source,
 		 lists_view_of_text(t)->row->top);
 }
 
@@ -216,11 +221,11 @@ static void lists_describe(const struct beside_text *t, uint32_t text,
 
 static int lists_find_blocks(struct view *v, struct error *err)
 {
-	struct beside_blocks *none = NULL, *made;
+	struct member_view_blocks *none = NULL, *made;
 
 	if (atomic_load(&v->blocks))
 		return 0;
-	made = beside_blocks_new(&v->text, 0, err);
+	made = member_view_blocks_new(&v->text, 0, err);
 	if (!made)
 		return err ? err->code : -EIO;
 	if (!atomic_compare_exchange_strong(&v->blocks, &none, made))
@@ -243,8 +248,8 @@ static int list_file_attr(struct files *f, uint64_t node, struct pinner *p,
 	(void)p;
 	if (r < 0)
 		return r;
-	beside_attr(v->b, S_IFREG, out);
-	out->size = beside_blocks_size(atomic_load(&v->blocks));
+	member_view_attr(v->b, S_IFREG, out);
+	out->size = member_view_blocks_size(atomic_load(&v->blocks));
 	return 0;
 }
 
@@ -261,11 +266,11 @@ static int list_file_map(const struct files *f, uint64_t node, uint64_t off,
 			 struct plan *p, struct error *err)
 {
 	const struct view *v = lists_self(f);
-	const struct beside_blocks *blocks = atomic_load(&v->blocks);
+	const struct member_view_blocks *blocks = atomic_load(&v->blocks);
 
 	if (node || !blocks)
 		return error_set(err, -EIO, "%s was not prepared", v->row->top);
-	beside_blocks_map(&v->text, 0, blocks, off, p);
+	member_view_blocks_map(&v->text, 0, blocks, off, p);
 	return 0;
 }
 
@@ -316,20 +321,21 @@ static const struct files_ops view_ops = {
 
 /* ---- views --------------------------------------------------------------- */
 
-static bool lists_fit(const struct beside_args *a)
+static bool lists_fit(const struct member_views_args *a)
 {
 	return a->m->counts[0] > 0;
 }
 
-static uint64_t lists_numbers(const struct beside_args *a)
+static uint64_t lists_numbers(const struct member_views_args *a)
 {
 	(void)a;
 	return 0;
 }
 
-static int lists_make(const struct beside_ops *row,
-		      const struct beside_text_ops *ops, struct beside *b,
-		      struct files **out, struct error *err)
+static int lists_make(const struct member_view_ops *row,
+		      const struct member_view_text_ops *ops,
+		      struct member_views *b, struct files **out,
+		      struct error *err)
 {
 	struct view *v = calloc(1, sizeof *v);
 	int r;
@@ -339,10 +345,10 @@ static int lists_make(const struct beside_ops *row,
 	v->files.ops = &view_ops;
 	v->b = b;
 	v->row = row;
-	beside_text_init(&v->text, ops);
-	r = beside_list(b, &v->list, err);
-	if (r == 0 && row == &beside_file_list &&
-	    !(v->labels = beside_labels_new(b, v->list)))
+	member_view_text_init(&v->text, ops);
+	r = member_view_list(b, &v->list, err);
+	if (r == 0 && row == &member_view_file_list &&
+	    !(v->labels = member_view_labels_new(b, v->list)))
 		r = error_no_memory(err, "the labels of file_list");
 	if (r < 0)
 		free(v);
@@ -352,22 +358,22 @@ static int lists_make(const struct beside_ops *row,
 }
 
 /* Define a view: its identifier, name for option views=, file name, summary, lines. */
-#define LIST(id, called, file, about, count_of, line_of)                      \
-	static int make_##id(struct beside *b, struct files **out,            \
-			     struct error *err)                               \
-	{                                                                     \
-		static const struct beside_text_ops ops = {count_of, line_of, \
-							   lists_describe};   \
-		return lists_make(&beside_##id, &ops, b, out, err);           \
-	}                                                                     \
-	const struct beside_ops beside_##id = {                               \
-		.name = called,                                               \
-		.summary = about,                                             \
-		.top = file,                                                  \
-		.type = S_IFREG,                                              \
-		.fits = lists_fit,                                            \
-		.numbers = lists_numbers,                                     \
-		.make = make_##id,                                            \
+#define LIST(id, called, file, about, count_of, line_of)                 \
+	static int make_##id(struct member_views *b, struct files **out, \
+			     struct error *err)                          \
+	{                                                                \
+		static const struct member_view_text_ops ops = {         \
+			count_of, line_of, lists_describe};              \
+		return lists_make(&member_view_##id, &ops, b, out, err); \
+	}                                                                \
+	const struct member_view_ops member_view_##id = {                \
+		.name = called,                                          \
+		.summary = about,                                        \
+		.top = file,                                             \
+		.type = S_IFREG,                                         \
+		.fits = lists_fit,                                       \
+		.numbers = lists_numbers,                                \
+		.make = make_##id,                                       \
 	};
 LIST(files_txt, "lists", "files.txt", "files.txt, the paths of all files",
      lists_count_files, files_line)

@@ -29,14 +29,15 @@
 /* Longer paths, in bytes, do not fit into a header. */
 #define PATH_PLAIN 256
 
-static struct beside_shards *shards_view_self(const struct files *f)
+static struct member_view_shards *shards_view_self(const struct files *f)
 {
-	return (struct beside_shards *)(uintptr_t)f;
+	return (struct member_view_shards *)(uintptr_t)f;
 }
 
-static const struct members *shards_view_members(const struct beside_shards *s)
+static const struct members *
+shards_view_members(const struct member_view_shards *s)
 {
-	return beside_args(s->b)->m;
+	return member_views_args(s->b)->m;
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -44,7 +45,7 @@ static const struct members *shards_view_members(const struct beside_shards *s)
 /* Node 0 is the directory, k + 1 its file k: shards, then the index. */
 static uint64_t shards_view_count(const struct files *f, uint64_t dir)
 {
-	const struct beside_shards *s = shards_view_self(f);
+	const struct member_view_shards *s = shards_view_self(f);
 
 	return dir || s->why.code ? 0 : s->n_shards + 1;
 }
@@ -61,7 +62,7 @@ static uint64_t shards_view_child(const struct files *f, uint64_t dir,
 static int shards_view_name(const struct files *f, uint64_t dir, uint64_t i,
 			    char *buf, size_t n)
 {
-	const struct beside_shards *s = shards_view_self(f);
+	const struct member_view_shards *s = shards_view_self(f);
 
 	(void)dir;
 	if (i > s->n_shards)
@@ -79,7 +80,7 @@ static int shards_view_name_of(const struct files *f, uint64_t node, char *buf,
 static int shards_view_find(const struct files *f, uint64_t dir,
 			    const char *name, uint64_t *node)
 {
-	const struct beside_shards *s = shards_view_self(f);
+	const struct member_view_shards *s = shards_view_self(f);
 	int r;
 
 	if (s->why.code)
@@ -101,7 +102,8 @@ static int shards_view_parent(const struct files *f, uint64_t node,
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static bool shards_view_is_index(const struct beside_shards *s, uint64_t node)
+static bool shards_view_is_index(const struct member_view_shards *s,
+				 uint64_t node)
 {
 	return node == s->n_shards + 1;
 }
@@ -111,8 +113,9 @@ static bool shards_view_attr_is_slow(const struct files *f, uint64_t node)
 	return shards_view_is_index(shards_view_self(f), node);
 }
 
-static int shards_view_index_size(struct beside_shards *s, struct pinner *p,
-				  uint64_t *size, struct error *err)
+static int shards_view_index_size(struct member_view_shards *s,
+				  struct pinner *p, uint64_t *size,
+				  struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 	struct span span;
@@ -132,11 +135,11 @@ static int shards_view_index_size(struct beside_shards *s, struct pinner *p,
 static int shards_view_attr(struct files *f, uint64_t node, struct pinner *p,
 			    struct attr *out, struct error *err)
 {
-	struct beside_shards *s = shards_view_self(f);
+	struct member_view_shards *s = shards_view_self(f);
 
 	out->mtime = member_mtime(
 		shards_view_members(s),
-		&shards_view_members(s)->at[beside_args(s->b)->root]);
+		&shards_view_members(s)->at[member_views_args(s->b)->root]);
 	out->mode = S_IFREG | 0444;
 	out->nlink = 1;
 	if (node == 0) {
@@ -148,8 +151,8 @@ static int shards_view_attr(struct files *f, uint64_t node, struct pinner *p,
 		return -ENOENT;
 	if (shards_view_is_index(s, node))
 		return shards_view_index_size(s, p, &out->size, err);
-	out->size =
-		ustar_archive_size(beside_shard_taken(s, &s->shard[node - 1]));
+	out->size = ustar_archive_size(
+		member_view_shard_taken(s, &s->shard[node - 1]));
 	return 0;
 }
 
@@ -158,7 +161,7 @@ static ssize_t shards_view_xattr(struct files *f, uint64_t node,
 				 const char *key, struct pinner *p, char *buf,
 				 size_t n)
 {
-	const struct beside_shards *s = shards_view_self(f);
+	const struct member_view_shards *s = shards_view_self(f);
 	size_t len = strlen(s->why.text);
 
 	(void)p;
@@ -183,12 +186,12 @@ static const char *shards_view_xattr_keys(const struct files *f, uint64_t node,
 /* ---- content ------------------------------------------------------------- */
 
 /* Return the path of a record, in `buf`, if it fits into a header; else NULL. */
-static const char *shards_view_plain_path(const struct beside_shards *s,
+static const char *shards_view_plain_path(const struct member_view_shards *s,
 					  uint64_t record,
 					  char buf[PATH_PLAIN + 1])
 {
 	const struct members *m = shards_view_members(s);
-	const uint64_t root = beside_args(s->b)->root;
+	const uint64_t root = member_views_args(s->b)->root;
 	size_t at = PATH_PLAIN;
 
 	buf[at] = '\0';
@@ -206,11 +209,13 @@ static const char *shards_view_plain_path(const struct beside_shards *s,
 	return buf + at;
 }
 
-static void shards_view_map_header(const struct beside_shards *s, uint64_t i,
-				   uint64_t size, uint64_t off, struct plan *p)
+static void shards_view_map_header(const struct member_view_shards *s,
+				   uint64_t i, uint64_t size, uint64_t off,
+				   struct plan *p)
 {
 	const struct members *t = shards_view_members(s);
-	const struct member_record *r = &t->at[beside_node(s->b, s->record[i])];
+	const struct member_record *r =
+		&t->at[member_view_node(s->b, s->record[i])];
 	unsigned char header[USTAR_BLOCK];
 	char buf[PATH_PLAIN + 1];
 	struct ustar m = {.path = shards_view_plain_path(s, s->record[i], buf),
@@ -236,12 +241,12 @@ static void shards_view_map_zeros(struct plan *p, uint64_t n)
 
 /* Map member i from byte `off` of what it takes in the tar, up to the end of its
  * header, content or padding. */
-static int shards_view_map_member(const struct beside_shards *s, uint64_t i,
-				  uint64_t off, struct plan *p,
+static int shards_view_map_member(const struct member_view_shards *s,
+				  uint64_t i, uint64_t off, struct plan *p,
 				  struct error *err)
 {
-	const struct beside_args *a = beside_args(s->b);
-	const uint64_t node = beside_node(s->b, s->record[i]);
+	const struct member_views_args *a = member_views_args(s->b);
+	const uint64_t node = member_view_node(s->b, s->record[i]);
 	const uint64_t size = a->m->at[node].size, want = p->want;
 	const uint64_t all = s->at[i + 1] - s->at[i];
 	const uint64_t header = all - ustar_padded(size);
@@ -263,8 +268,8 @@ static int shards_view_map_member(const struct beside_shards *s, uint64_t i,
 }
 
 /* Return the member that has byte `at`, counted over all shards. */
-static uint64_t shards_view_member_at(const struct beside_shards *s,
-				      const struct beside_shard *shard,
+static uint64_t shards_view_member_at(const struct member_view_shards *s,
+				      const struct member_view_shard *shard,
 				      uint64_t at)
 {
 	struct bisect b =
@@ -275,12 +280,13 @@ static uint64_t shards_view_member_at(const struct beside_shards *s,
 	return b.lo - 1;
 }
 
-static int shards_view_map_shard(const struct beside_shards *s,
-				 const struct beside_shard *shard, uint64_t off,
-				 struct plan *p, struct error *err)
+static int shards_view_map_shard(const struct member_view_shards *s,
+				 const struct member_view_shard *shard,
+				 uint64_t off, struct plan *p,
+				 struct error *err)
 {
 	const uint64_t base = s->at[shard->first],
-		       end = beside_shard_taken(s, shard);
+		       end = member_view_shard_taken(s, shard);
 	uint64_t i =
 		off < end ? shards_view_member_at(s, shard, base + off) : 0;
 	int r = 0;
@@ -306,7 +312,7 @@ static int shards_view_map_shard(const struct beside_shards *s,
 static int shards_view_map(const struct files *f, uint64_t node, uint64_t off,
 			   struct plan *p, struct error *err)
 {
-	struct beside_shards *s = shards_view_self(f);
+	struct member_view_shards *s = shards_view_self(f);
 
 	if (!node || node > shards_view_count(f, 0))
 		return error_set(err, -ENOENT, "no such file");
@@ -319,7 +325,7 @@ static int shards_view_map(const struct files *f, uint64_t node, uint64_t off,
 
 static void shards_view_free(struct files *f)
 {
-	struct beside_shards *s = shards_view_self(f);
+	struct member_view_shards *s = shards_view_self(f);
 
 	free(s->record);
 	free(s->at);
@@ -345,7 +351,8 @@ static const struct files_ops shards_files_ops = {
 /* ---- the view ------------------------------------------------------------ */
 
 /* Name the shards after the source, up to the first dot: "train" for "train.tar.zst". */
-static void shards_view_set_name(struct beside_shards *s, const char *source)
+static void shards_view_set_name(struct member_view_shards *s,
+				 const char *source)
 {
 	size_t end = strlen(source), begin;
 
@@ -353,23 +360,25 @@ static void shards_view_set_name(struct beside_shards *s, const char *source)
 		end--;
 	for (begin = end; begin && source[begin - 1] != '/';)
 		begin--;
-	shards_name_made(s->name, source + begin,
-			 min_u64(end - begin, strcspn(source + begin, "./")));
+	shards_name_from_source(
+		s->name, source + begin,
+		min_u64(end - begin, strcspn(source + begin, "./")));
 }
 
-static bool shards_fit(const struct beside_args *a)
+static bool shards_fit(const struct member_views_args *a)
 {
 	return a->m->counts[0] > 0;
 }
 
-static uint64_t shards_numbers(const struct beside_args *a)
+static uint64_t shards_numbers(const struct member_views_args *a)
 {
 	return min_u64(a->m->counts[0] + a->m->counts[3], SHARDS_MOST) + 2;
 }
 
-static int shards_make(struct beside *b, struct files **out, struct error *err)
+static int shards_make(struct member_views *b, struct files **out,
+		       struct error *err)
 {
-	struct beside_shards *s = calloc(1, sizeof *s);
+	struct member_view_shards *s = calloc(1, sizeof *s);
 	int r;
 
 	*out = NULL;
@@ -377,10 +386,11 @@ static int shards_make(struct beside *b, struct files **out, struct error *err)
 		return error_no_memory(err, "the view shards/");
 	s->files.ops = &shards_files_ops;
 	s->b = b;
-	beside_shards_chunks(s);
-	shards_view_set_name(s, beside_args(b)->source ? beside_args(b)->source
-						       : "");
-	r = beside_shards_plan(s, &s->why);
+	member_view_shards_chunks(s);
+	shards_view_set_name(s, member_views_args(b)->source
+					? member_views_args(b)->source
+					: "");
+	r = member_view_shards_plan(s, &s->why);
 	if (r == -ENOMEM) {
 		shards_view_free(&s->files);
 		return error_no_memory(err, "the layout of shards/");
@@ -389,7 +399,7 @@ static int shards_make(struct beside *b, struct files **out, struct error *err)
 	return 0;
 }
 
-const struct beside_ops beside_shards = {
+const struct member_view_ops member_view_shards = {
 	.name = "shards",
 	.summary = "shards/NAME-NUMBER.tar, members as WebDataset shards",
 	.top = "shards",

@@ -13,22 +13,23 @@
 #include "shards/tar_entry.h"
 #include "shards/ustar.h"
 
-static struct beside_shards *shards_of_set(const struct chunk_set *set)
+static struct member_view_shards *shards_of_set(const struct chunk_set *set)
 {
-	return (struct beside_shards *)((char *)(uintptr_t)set -
-					offsetof(struct beside_shards, set));
+	return (struct member_view_shards *)((char *)(uintptr_t)set -
+					     offsetof(struct member_view_shards,
+						      set));
 }
 
 static void shards_set_index_line(const void *ctx, uint64_t k,
 				  struct shards_line *out)
 {
-	const struct beside_shards *s = ctx;
-	const struct beside_shard *x = &s->shard[k];
+	const struct member_view_shards *s = ctx;
+	const struct member_view_shard *x = &s->shard[k];
 
 	*out = (struct shards_line){
 		.samples = x->samples,
 		.files = x->files,
-		.size = ustar_archive_size(beside_shard_taken(s, x))};
+		.size = ustar_archive_size(member_view_shard_taken(s, x))};
 }
 
 struct header {
@@ -52,12 +53,14 @@ static int header_keep_bytes(void *ctx, const void *bytes, size_t n, bool data,
 }
 
 /* Make the header of member i in `h`, with the writer that `pack` uses. */
-static int shards_set_make_header(const struct beside_shards *s, uint64_t i,
-				  struct header *h, struct error *err)
+static int shards_set_make_header(const struct member_view_shards *s,
+				  uint64_t i, struct header *h,
+				  struct error *err)
 {
-	const struct members *m = beside_args(s->b)->m;
-	const struct member_record *r = &m->at[beside_node(s->b, s->record[i])];
-	struct beside_path path = {0};
+	const struct members *m = member_views_args(s->b)->m;
+	const struct member_record *r =
+		&m->at[member_view_node(s->b, s->record[i])];
+	struct member_view_path path = {0};
 	struct feed_unit u = {.attr = {.mode = r->mode,
 				       .size = r->size,
 				       .mtime = member_mtime(m, r)},
@@ -66,7 +69,7 @@ static int shards_set_make_header(const struct beside_shards *s, uint64_t i,
 	struct tar_writer *w;
 	int code;
 
-	if (beside_path(s->b, s->record[i], &path) < 0)
+	if (member_view_path(s->b, s->record[i], &path) < 0)
 		return error_no_memory(err, "the path of a member");
 	u.path = path.at;
 	code = tar_writer_new(&w, true, header_keep_bytes, h, err);
@@ -96,7 +99,7 @@ static int shards_set_fetch(struct chunk_set *set, uint64_t index,
 			    _Atomic uint64_t *gauge, struct buf **out,
 			    struct error *err)
 {
-	const struct beside_shards *s = shards_of_set(set);
+	const struct member_view_shards *s = shards_of_set(set);
 	cleanup_free void *bytes = NULL;
 	struct header h = {0};
 	int r = 0;
@@ -106,8 +109,8 @@ static int shards_set_fetch(struct chunk_set *set, uint64_t index,
 					  shards_set_index_line, s, &h.n);
 	} else {
 		const struct member_record *m =
-			&beside_args(s->b)
-				 ->m->at[beside_node(s->b, s->record[index])];
+			&member_views_args(s->b)->m->at[member_view_node(
+				s->b, s->record[index])];
 
 		h.room = (size_t)(s->at[index + 1] - s->at[index] -
 				  ustar_padded(m->size));
@@ -124,24 +127,24 @@ static int shards_set_fetch(struct chunk_set *set, uint64_t index,
 static void shards_set_describe(const struct chunk_set *set, uint64_t index,
 				char *buf, size_t n)
 {
-	const struct beside_shards *s = shards_of_set(set);
+	const struct member_view_shards *s = shards_of_set(set);
 
 	if (index >= s->n)
 		snprintf(buf, n, "%s shards/%s-index.json",
-			 beside_args(s->b)->source, s->name);
+			 member_views_args(s->b)->source, s->name);
 	else
 		snprintf(buf, n, "%s shards: header of a member",
-			 beside_args(s->b)->source);
+			 member_views_args(s->b)->source);
 }
 
 static const struct chunk_set_ops shards_set_ops = {
-	.segment_of = chunk_text_segment_of,
+	.index_page_of = chunk_text_index_page_of,
 	.locate = chunk_text_locate,
 	.fetch = shards_set_fetch,
 	.describe = shards_set_describe,
 };
 
-void beside_shards_chunks(struct beside_shards *s)
+void member_view_shards_chunks(struct member_view_shards *s)
 {
 	s->set.ops = &shards_set_ops;
 	s->set.id = chunk_set_new_id();

@@ -21,14 +21,15 @@
 
 struct entry {
 	uint64_t path; /* offset in `text` */
-	uint64_t size; /* its bytes in a tar, set by beside_plan_entry_size */
+	uint64_t
+		size; /* its bytes in a tar, set by member_view_plan_entry_size */
 	uint32_t record;
 };
 struct planner {
-	const struct beside *b;
+	const struct member_views *b;
 	const struct members *m;
 	struct shards_sizer *sizer;
-	struct beside_path path;
+	struct member_view_path path;
 	vec(uint32_t) stack;
 	vec(struct entry) list;
 	char *text;
@@ -37,7 +38,8 @@ struct planner {
 
 /* ---- members ------------------------------------------------------------- */
 
-static bool beside_plan_keep_path(struct planner *p, const char *path, size_t n)
+static bool member_view_plan_keep_path(struct planner *p, const char *path,
+				       size_t n)
 {
 	if (p->text_room - p->text_n < n) {
 		size_t room = 2 * (p->text_room + n) + 4096;
@@ -54,25 +56,25 @@ static bool beside_plan_keep_path(struct planner *p, const char *path, size_t n)
 }
 
 /* Add a member if it belongs to a sample.  Returns false if memory ran out. */
-static bool beside_plan_add_member(struct planner *p, uint32_t record)
+static bool member_view_plan_add_member(struct planner *p, uint32_t record)
 {
 	struct entry e = {.path = p->text_n, .record = record};
 	ssize_t n;
 
 	if (!S_ISREG(p->m->at[record].mode))
 		return true;
-	n = beside_path(p->b, record, &p->path);
+	n = member_view_path(p->b, record, &p->path);
 	if (n < 0)
 		return false;
 	if (!shards_key(p->path.at))
 		return true;
-	return beside_plan_keep_path(p, p->path.at, (size_t)n + 1) &&
+	return member_view_plan_keep_path(p, p->path.at, (size_t)n + 1) &&
 	       vec_push(&p->list, e);
 }
 
 /* Push the entries of a directory, the last one first, so that they are popped in
  * order. */
-static bool beside_plan_push_entries(struct planner *p, uint64_t dir)
+static bool member_view_plan_push_entries(struct planner *p, uint64_t dir)
 {
 	const struct member_record *r = &p->m->at[dir];
 
@@ -82,35 +84,37 @@ static bool beside_plan_push_entries(struct planner *p, uint64_t dir)
 	return true;
 }
 
-static int beside_plan_find_members(struct planner *p, struct error *err)
+static int member_view_plan_find_members(struct planner *p, struct error *err)
 {
-	bool ok = beside_plan_push_entries(p, beside_args(p->b)->root);
+	bool ok =
+		member_view_plan_push_entries(p, member_views_args(p->b)->root);
 
 	while (ok && p->stack.n) {
 		uint32_t i = p->stack.at[--p->stack.n];
 
 		ok = p->m->at[i].kind == MEMBER_DIR
-			     ? beside_plan_push_entries(p, i)
-			     : beside_plan_add_member(p, i);
+			     ? member_view_plan_push_entries(p, i)
+			     : member_view_plan_add_member(p, i);
 	}
 	return ok ? 0 : error_no_memory(err, "the paths of members");
 }
 
 /* ---- as entries of a layout ---------------------------------------------- */
 
-static const char *beside_plan_entry_path(void *ctx, uint64_t i)
+static const char *member_view_plan_entry_path(void *ctx, uint64_t i)
 {
 	const struct planner *p = ctx;
 
 	return p->text + p->list.at[i].path;
 }
 
-static int beside_plan_entry_size(void *ctx, uint64_t i, uint64_t *size,
-				  struct error *err)
+static int member_view_plan_entry_size(void *ctx, uint64_t i, uint64_t *size,
+				       struct error *err)
 {
 	struct planner *p = ctx;
 	struct entry *e = &p->list.at[i];
-	const struct member_record *r = &p->m->at[beside_node(p->b, e->record)];
+	const struct member_record *r =
+		&p->m->at[member_view_node(p->b, e->record)];
 	const struct feed_attr a = {.mode = r->mode,
 				    .size = r->size,
 				    .mtime = member_mtime(p->m, r)};
@@ -121,8 +125,10 @@ static int beside_plan_entry_size(void *ctx, uint64_t i, uint64_t *size,
 	return code;
 }
 
-static int beside_plan_fill(struct beside_shards *s, const struct planner *p,
-			    const struct shards_layout *l, struct error *err)
+static int member_view_plan_fill(struct member_view_shards *s,
+				 const struct planner *p,
+				 const struct shards_layout *l,
+				 struct error *err)
 {
 	uint64_t at = 0;
 
@@ -147,23 +153,24 @@ static int beside_plan_fill(struct beside_shards *s, const struct planner *p,
 	for (uint64_t k = 0; k < s->n_shards; k++) {
 		const struct shard *x = &l->list.at[k];
 
-		s->shard[k] =
-			(struct beside_shard){x->first, x->files, x->samples};
+		s->shard[k] = (struct member_view_shard){x->first, x->files,
+							 x->samples};
 	}
 	return 0;
 }
 
-static int beside_plan_lay_out(struct beside_shards *s, struct planner *p,
-			       struct error *err)
+static int member_view_plan_lay_out(struct member_view_shards *s,
+				    struct planner *p, struct error *err)
 {
-	const struct shards_entries entries = {.ctx = p,
-					       .n = p->list.n,
-					       .top = beside_args(p->b)->source,
-					       .path = beside_plan_entry_path,
-					       .size = beside_plan_entry_size};
+	const struct shards_entries entries = {
+		.ctx = p,
+		.n = p->list.n,
+		.top = member_views_args(p->b)->source,
+		.path = member_view_plan_entry_path,
+		.size = member_view_plan_entry_size};
 	const struct shards_order sorted = {0};
 	struct shards_cut cut =
-		shards_cut_usual(&beside_args(p->b)->options.shards);
+		shards_cut_default(&member_views_args(p->b)->options.shards);
 	struct shards_layout l;
 	int r = shards_layout_make(&l, &entries, &cut, &sorted, err);
 
@@ -175,20 +182,20 @@ static int beside_plan_lay_out(struct beside_shards *s, struct planner *p,
 				" shards, but at most %" PRIu64
 				" are shown: make each of them larger",
 				(uint64_t)l.list.n, SHARDS_MOST)
-		    : beside_plan_fill(s, p, &l, err);
+		    : member_view_plan_fill(s, p, &l, err);
 	shards_layout_free(&l);
 	return r;
 }
 
-int beside_shards_plan(struct beside_shards *s, struct error *err)
+int member_view_shards_plan(struct member_view_shards *s, struct error *err)
 {
-	struct planner p = {.b = s->b, .m = beside_args(s->b)->m};
+	struct planner p = {.b = s->b, .m = member_views_args(s->b)->m};
 	int r = shards_sizer_new(&p.sizer, true, err);
 
 	if (r == 0)
-		r = beside_plan_find_members(&p, err);
+		r = member_view_plan_find_members(&p, err);
 	if (r == 0)
-		r = beside_plan_lay_out(s, &p, err);
+		r = member_view_plan_lay_out(s, &p, err);
 	shards_sizer_free(p.sizer);
 	free(p.path.at);
 	free(p.text);

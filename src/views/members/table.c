@@ -6,29 +6,29 @@
 
 /* One view a line. */
 /* clang-format off */
-const struct beside_ops *const beside_table[] = {
-	&beside_by_key,
-	&beside_epochs,
-	&beside_files_txt,
-	&beside_manifest_csv,
-	&beside_manifest_jsonl,
-	&beside_file_list,
-	&beside_metadata,
-	&beside_shards,
+const struct member_view_ops *const member_view_table[] = {
+	&member_view_by_key,
+	&member_view_epochs,
+	&member_view_files_txt,
+	&member_view_manifest_csv,
+	&member_view_manifest_jsonl,
+	&member_view_file_list,
+	&member_view_metadata,
+	&member_view_shards,
 	NULL
 };
 /* clang-format on */
-_Static_assert(sizeof beside_table / sizeof *beside_table - 1 <= 32,
-	       "each view has a bit in beside_options.listed");
+_Static_assert(sizeof member_view_table / sizeof *member_view_table - 1 <= 32,
+	       "each view has a bit in member_view_options.listed");
 
-uint32_t beside_rows(const char *name, size_t len)
+uint32_t member_view_rows(const char *name, size_t len)
 {
 	uint32_t rows = 0;
 
 	if (len == 3 && !memcmp(name, "all", 3))
 		return UINT32_MAX;
-	for (unsigned i = 0; beside_table[i]; i++) {
-		const char *have = beside_table[i]->name;
+	for (unsigned i = 0; member_view_table[i]; i++) {
+		const char *have = member_view_table[i]->name;
 
 		if (strlen(have) == len && !memcmp(have, name, len))
 			rows |= 1u << i;
@@ -36,7 +36,7 @@ uint32_t beside_rows(const char *name, size_t len)
 	return rows;
 }
 
-const char *beside_names(void)
+const char *member_view_names(void)
 {
 	return "by-key, epochs, lists, shards";
 }

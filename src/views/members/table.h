@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of beside_table. */
+/* The rows of member_view_table. */
 #ifndef VIEWS_MEMBERS_TABLE_H
 #define VIEWS_MEMBERS_TABLE_H
 
-#include "views/members/beside.h"
+#include "views/members/member_views.h"
 
-extern const struct beside_ops beside_by_key, beside_epochs, beside_file_list,
-	beside_files_txt, beside_manifest_csv, beside_manifest_jsonl,
-	beside_metadata, beside_shards;
+extern const struct member_view_ops member_view_by_key, member_view_epochs,
+	member_view_file_list, member_view_files_txt, member_view_manifest_csv,
+	member_view_manifest_jsonl, member_view_metadata, member_view_shards;
 
 #endif

@@ -17,9 +17,9 @@
 
 #define WHOLE UINT32_MAX
 
-static const struct beside_text *text_of(const struct chunk_set *s)
+static const struct member_view_text *text_of(const struct chunk_set *s)
 {
-	return (const struct beside_text *)s;
+	return (const struct member_view_text *)s;
 }
 
 static uint64_t text_chunk_index(uint32_t text, uint64_t block)
@@ -30,19 +30,19 @@ static uint64_t text_chunk_index(uint32_t text, uint64_t block)
 /* ---- blocks -------------------------------------------------------------- */
 
 /* Make the lines of a block; *out is a text of *len bytes that the caller frees. */
-static int block_make(const struct beside_text *t, uint32_t text,
+static int block_make(const struct member_view_text *t, uint32_t text,
 		      uint64_t block, char **out, size_t *len,
 		      struct error *err)
 {
 	uint64_t n = t->ops->count(t, text), from = 0, to = n;
-	struct beside_path path = {0};
+	struct member_view_path path = {0};
 	int r = 0;
 	FILE *f;
 	int bad;
 
 	if (block != WHOLE) {
-		from = min_u64(block * BESIDE_TEXT_LINES, n);
-		to = min_u64(from + BESIDE_TEXT_LINES, n);
+		from = min_u64(block * MEMBER_VIEW_TEXT_LINES, n);
+		to = min_u64(from + MEMBER_VIEW_TEXT_LINES, n);
 	}
 	*out = NULL;
 	f = open_memstream(out, len);
@@ -90,13 +90,14 @@ static void text_set_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops text_ops = {
-	.segment_of = chunk_text_segment_of,
+	.index_page_of = chunk_text_index_page_of,
 	.locate = chunk_text_locate,
 	.fetch = text_set_fetch,
 	.describe = text_set_describe,
 };
 
-void beside_text_init(struct beside_text *t, const struct beside_text_ops *ops)
+void member_view_text_init(struct member_view_text *t,
+			   const struct member_view_text_ops *ops)
 {
 	t->set.ops = &text_ops;
 	t->set.id = chunk_set_new_id();
@@ -104,15 +105,15 @@ void beside_text_init(struct beside_text *t, const struct beside_text_ops *ops)
 	t->ops = ops;
 }
 
-static struct chunk_set *text_set(const struct beside_text *t)
+static struct chunk_set *text_set(const struct member_view_text *t)
 {
 	return (struct chunk_set *)(uintptr_t)&t->set;
 }
 
 /* ---- whole texts --------------------------------------------------------- */
 
-int beside_text_size(struct beside_text *t, uint32_t text, struct pinner *p,
-		     uint64_t *size, struct error *err)
+int member_view_text_size(struct member_view_text *t, uint32_t text,
+			  struct pinner *p, uint64_t *size, struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 	struct span span;
@@ -129,8 +130,8 @@ int beside_text_size(struct beside_text *t, uint32_t text, struct pinner *p,
 	return 0;
 }
 
-void beside_text_map(const struct beside_text *t, uint32_t text, uint64_t off,
-		     struct plan *p)
+void member_view_text_map(const struct member_view_text *t, uint32_t text,
+			  uint64_t off, struct plan *p)
 {
 	plan_chunk(p, text_set(t), text_chunk_index(text, WHOLE), off,
 		   p->want - p->have);
@@ -138,11 +139,12 @@ void beside_text_map(const struct beside_text *t, uint32_t text, uint64_t off,
 
 /* ---- texts in blocks ----------------------------------------------------- */
 
-struct beside_blocks *beside_blocks_new(const struct beside_text *t,
-					uint32_t text, struct error *err)
+struct member_view_blocks *
+member_view_blocks_new(const struct member_view_text *t, uint32_t text,
+		       struct error *err)
 {
-	uint64_t n = div_up(t->ops->count(t, text), BESIDE_TEXT_LINES);
-	struct beside_blocks *b =
+	uint64_t n = div_up(t->ops->count(t, text), MEMBER_VIEW_TEXT_LINES);
+	struct member_view_blocks *b =
 		malloc(sizeof *b + (n + 1) * sizeof *b->begin);
 
 	if (!b) {
@@ -166,7 +168,7 @@ struct beside_blocks *beside_blocks_new(const struct beside_text *t,
 }
 
 /* Return the block that has byte `off` of the text. */
-static uint64_t text_block_at(const struct beside_blocks *b, uint64_t off)
+static uint64_t text_block_at(const struct member_view_blocks *b, uint64_t off)
 {
 	struct bisect x = bisect_in(1, b->n);
 
@@ -175,13 +177,13 @@ static uint64_t text_block_at(const struct beside_blocks *b, uint64_t off)
 	return x.lo - 1;
 }
 
-void beside_blocks_map(const struct beside_text *t, uint32_t text,
-		       const struct beside_blocks *b, uint64_t off,
-		       struct plan *p)
+void member_view_blocks_map(const struct member_view_text *t, uint32_t text,
+			    const struct member_view_blocks *b, uint64_t off,
+			    struct plan *p)
 {
 	uint64_t i;
 
-	if (off >= beside_blocks_size(b))
+	if (off >= member_view_blocks_size(b))
 		return;
 	for (i = text_block_at(b, off); i < b->n && plan_open(p); i++) {
 		uint64_t left = b->begin[i + 1] - off;

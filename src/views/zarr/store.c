@@ -437,7 +437,7 @@ static void group_document_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops document_ops = {
-	.segment_of = group_document_segment_of,
+	.index_page_of = group_document_segment_of,
 	.locate = group_document_locate,
 	.fetch = group_document_fetch,
 	.describe = group_document_describe,

@@ -41,7 +41,7 @@ static uint64_t stored_segment_of(const struct chunk_set *s, uint64_t index)
 {
 	const struct chunk_set *all = &stored_tensor(s)->set;
 
-	return all->ops->segment_of(all, index);
+	return all->ops->index_page_of(all, index);
 }
 
 static int stored_load_segment(struct chunk_set *s, uint64_t segment,
@@ -50,7 +50,7 @@ static int stored_load_segment(struct chunk_set *s, uint64_t segment,
 {
 	struct chunk_set *all = &stored_tensor(s)->set;
 
-	return all->ops->load_segment(all, segment, gauge, out, err);
+	return all->ops->load_index_page(all, segment, gauge, out, err);
 }
 
 static bool stored_has_checksum(const struct pipeline *p)
@@ -99,8 +99,8 @@ static void stored_describe(const struct chunk_set *s, uint64_t index,
 }
 
 static const struct chunk_set_ops stored_ops = {
-	.segment_of = stored_segment_of,
-	.load_segment = stored_load_segment,
+	.index_page_of = stored_segment_of,
+	.load_index_page = stored_load_segment,
 	.locate = stored_locate,
 	.describe = stored_describe,
 };

@@ -49,7 +49,7 @@ static struct {
 	bool given; /* values point to malloc'ed memory, which the library frees */
 	struct hdf5_heap *heap;
 	unsigned address; /* bytes of an address in the file */
-	/* The heaps of the other file: the one that is written or, after hdf5_vlen_turn, the
+	/* The heaps of the other file: the one that is written or, after hdf5_vlen_swap_files, the
 	 * one that is read. */
 	struct hdf5_heap *other;
 	unsigned other_address;
@@ -422,7 +422,7 @@ uint64_t hdf5_vlen_used(void)
 	return now.arena.used;
 }
 
-void hdf5_vlen_forget(void)
+void hdf5_vlen_free_values(void)
 {
 	arena_empty(&now.arena);
 	now.why.code = 0;
@@ -436,7 +436,7 @@ bool hdf5_vlen_output(const struct hdf5_heap_file *f)
 	return now.other;
 }
 
-void hdf5_vlen_turn(void)
+void hdf5_vlen_swap_files(void)
 {
 	struct hdf5_heap *heap = now.heap;
 	unsigned address = now.address;
@@ -449,7 +449,7 @@ void hdf5_vlen_turn(void)
 
 void hdf5_vlen_end(void)
 {
-	hdf5_vlen_forget();
+	hdf5_vlen_free_values();
 	hdf5_heap_free(now.heap);
 	hdf5_heap_free(now.other);
 	now.heap = now.other = NULL;

@@ -61,7 +61,7 @@ static int find_recode(struct hdf5_tensor *h, const struct hdf5_description *d,
 
 	if (h->t.dtype.kind == DTYPE_RAGGED && h->t.field) {
 		/* The references to sequences, out of the structure. */
-		if (!dtype_take(stored, h->t.field, &r))
+		if (!dtype_take_field(stored, h->t.field, &r))
 			return error_set(err, -ENOTSUP,
 					 "its type is too complicated");
 		l->recode = intern_bytes(&h->source->intern, &r, sizeof r);

@@ -182,7 +182,7 @@ static int put_batch(struct values *v, const struct box *b, char *data,
 
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = put_element(v, b, data + i * v->size, err);
-	hdf5_vlen_forget();
+	hdf5_vlen_free_values();
 	return r;
 }
 
