@@ -36,12 +36,7 @@ struct concat {
 	struct error *err;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int failed(struct error *err, const char *what)
+static int fail_by_library(struct error *err, const char *what)
 {
 	char why[256];
 
@@ -49,7 +44,7 @@ static int failed(struct error *err, const char *what)
 	return error_set(err, -EIO, "%s: %s", what, why);
 }
 
-static char *path_of(const struct concat *c, int i)
+static char *path_of_joined(const struct concat *c, int i)
 {
 	char *path;
 
@@ -79,14 +74,14 @@ static herr_t count_dataset(hid_t file, const char *name,
 }
 
 /* The only one that there is in the first file. */
-static int find_dataset(struct concat *c, hid_t file)
+static int find_only_dataset(struct concat *c, hid_t file)
 {
 	struct only o = {NULL, 0};
 
 	if (H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, count_dataset, &o,
 		      H5O_INFO_BASIC) < 0) {
 		free(o.path);
-		return failed(c->err, "its groups cannot be read");
+		return fail_by_library(c->err, "its groups cannot be read");
 	}
 	if (o.n == 1) {
 		c->dataset = o.path;
@@ -101,7 +96,7 @@ static int find_dataset(struct concat *c, hid_t file)
 
 /* ---- the parts ----------------------------------------------------------- */
 
-static int read_dataset(struct concat *c, hid_t file, struct piece *p)
+static int read_piece_shape(struct concat *c, hid_t file, struct piece *p)
 {
 	hid_t dset = H5Dopen2(file, c->dataset, H5P_DEFAULT);
 	hid_t space = dset < 0 ? -1 : H5Dget_space(dset);
@@ -113,7 +108,7 @@ static int read_dataset(struct concat *c, hid_t file, struct piece *p)
 		char what[300];
 
 		snprintf(what, sizeof what, "no dataset '%.200s'", c->dataset);
-		r = failed(c->err, what);
+		r = fail_by_library(c->err, what);
 	} else {
 		p->rank = (unsigned)rank; /* at most H5S_MAX_RANK */
 		H5Sget_simple_extent_dims(space, p->shape, NULL);
@@ -125,7 +120,7 @@ static int read_dataset(struct concat *c, hid_t file, struct piece *p)
 	return r;
 }
 
-static int set_axis(struct concat *c, int axis)
+static int set_joined_axis(struct concat *c, int axis)
 {
 	int rank = (int)c->first.rank;
 
@@ -139,7 +134,7 @@ static int set_axis(struct concat *c, int axis)
 	return 0;
 }
 
-static int compare(const struct concat *c, const struct piece *p)
+static int check_piece_matches(const struct concat *c, const struct piece *p)
 {
 	bool same = p->rank == c->first.rank;
 
@@ -159,16 +154,16 @@ static int compare(const struct concat *c, const struct piece *p)
 static int read_piece(struct concat *c, int i, hid_t file, int axis)
 {
 	struct piece p = {.type = -1};
-	int r = c->dataset ? 0 : find_dataset(c, file);
+	int r = c->dataset ? 0 : find_only_dataset(c, file);
 
 	hdf5_trial_beat();
 	if (r == 0)
-		r = read_dataset(c, file, &p);
+		r = read_piece_shape(c, file, &p);
 	if (r == 0 && i == 0) {
 		c->first = p;
-		r = set_axis(c, axis);
+		r = set_joined_axis(c, axis);
 	} else if (r == 0) {
-		r = compare(c, &p);
+		r = check_piece_matches(c, &p);
 		H5Tclose(p.type);
 	}
 	if (r < 0)
@@ -179,16 +174,16 @@ static int read_piece(struct concat *c, int i, hid_t file, int axis)
 		       : 0;
 }
 
-static int read_part(struct concat *c, int i, int axis)
+static int read_joined_part(struct concat *c, int i, int axis)
 {
-	cleanup_free char *path = path_of(c, i);
+	cleanup_free char *path = path_of_joined(c, i);
 	uint32_t number;
 	hid_t file;
 	int r;
 
 	number = path ? handles_add(c->s->handles, path) : UINT32_MAX;
 	if (number == UINT32_MAX)
-		return no_memory(c->err);
+		return error_no_memory(c->err, "the files of the directory");
 	r = hdf5_open(c->s->handles, number, &file, c->err);
 	if (r == 0) {
 		r = read_piece(c, i, file, axis);
@@ -202,7 +197,7 @@ static int read_part(struct concat *c, int i, int axis)
 /* ---- the virtual dataset ------------------------------------------------- */
 
 /* In names of virtual sources "%%" is '%', and "%b" something else. */
-static char *quoted(const char *name)
+static char *quote_source_name(const char *name)
 {
 	char *out = malloc(2 * strlen(name) + 1), *at = out;
 
@@ -214,18 +209,19 @@ static char *quoted(const char *name)
 	return out;
 }
 
-static int map_part(const struct concat *c, int i, hsize_t begin, hid_t space,
-		    hid_t dcpl)
+static int map_joined_part(const struct concat *c, int i, hsize_t begin,
+			   hid_t space, hid_t dcpl)
 {
 	hsize_t start[RANK_MAX] = {0}, one[RANK_MAX], block[RANK_MAX];
-	cleanup_free char *path = path_of(c, i);
-	cleanup_free char *name = path ? quoted(path) : NULL;
-	cleanup_free char *dataset = quoted(c->dataset);
+	cleanup_free char *path = path_of_joined(c, i);
+	cleanup_free char *name = path ? quote_source_name(path) : NULL;
+	cleanup_free char *dataset = quote_source_name(c->dataset);
 	hid_t from;
 	int r = 0;
 
 	if (!name || !dataset)
-		return no_memory(c->err);
+		return error_no_memory(c->err,
+				       "a virtual dataset of the files");
 	for (unsigned k = 0; k < c->first.rank; k++) {
 		one[k] = 1;
 		block[k] = c->first.shape[k];
@@ -239,12 +235,12 @@ static int map_part(const struct concat *c, int i, hsize_t begin, hid_t space,
 	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one,
 				block) < 0 ||
 	    H5Pset_virtual(dcpl, space, name, dataset, from) < 0)
-		r = failed(c->err, "cannot map it");
+		r = fail_by_library(c->err, "cannot map it");
 	H5Sclose(from);
 	return r;
 }
 
-static int make_dataset(const struct concat *c, hid_t file)
+static int make_joined_dataset(const struct concat *c, hid_t file)
 {
 	const char *slash = strrchr(c->dataset, '/');
 	hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space, dset;
@@ -255,10 +251,10 @@ static int make_dataset(const struct concat *c, hid_t file)
 	shape[c->axis] = c->total;
 	space = H5Screate_simple((int)c->first.rank, shape, NULL);
 	if (space < 0)
-		r = failed(c->err, "it is too large");
+		r = fail_by_library(c->err, "it is too large");
 	for (int i = 0; r == 0 && i < c->n; begin += c->along[i++]) {
 		hdf5_trial_beat();
-		r = map_part(c, i, begin, space, dcpl);
+		r = map_joined_part(c, i, begin, space, dcpl);
 	}
 	if (r == 0) {
 		H5Sselect_all(space);
@@ -266,7 +262,7 @@ static int make_dataset(const struct concat *c, hid_t file)
 				  c->first.type, space, H5P_DEFAULT, dcpl,
 				  H5P_DEFAULT);
 		if (dset < 0)
-			r = failed(c->err, "cannot describe it");
+			r = fail_by_library(c->err, "cannot describe it");
 		else
 			H5Dclose(dset);
 	}
@@ -277,7 +273,8 @@ static int make_dataset(const struct concat *c, hid_t file)
 }
 
 /* To a file in memory, as which the source is opened. */
-static int keep(const struct concat *c, const void *image, size_t n)
+static int keep_joined_image(const struct concat *c, const void *image,
+			     size_t n)
 {
 	cleanup_close int fd = memfd_create("tensorfs", MFD_CLOEXEC);
 	cleanup_free char *name = NULL;
@@ -296,13 +293,16 @@ static int keep(const struct concat *c, const void *image, size_t n)
 				   "no memory for its description");
 	if (asprintf(&name, "%s (concatenated)", c->s->path) < 0) {
 		name = NULL;
-		return no_memory(c->err);
+		return error_no_memory(c->err,
+				       "the path of the joined dataset");
 	}
 	c->s->file = handles_add_open(c->s->handles, steal_fd(&fd), name);
-	return c->s->file == UINT32_MAX ? no_memory(c->err) : 0;
+	return c->s->file == UINT32_MAX
+		       ? error_no_memory(c->err, "the table of open files")
+		       : 0;
 }
 
-static int make_file(const struct concat *c)
+static int make_joined_file(const struct concat *c)
 {
 	hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), file;
 	cleanup_free void *image = NULL;
@@ -313,35 +313,35 @@ static int make_file(const struct concat *c)
 	file = H5Fcreate("concatenated", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
 	H5Pclose(fapl);
 	if (file < 0)
-		return failed(c->err, "cannot describe it");
-	r = make_dataset(c, file);
+		return fail_by_library(c->err, "cannot describe it");
+	r = make_joined_dataset(c, file);
 	if (r == 0 && H5Fflush(file, H5F_SCOPE_LOCAL) < 0)
-		r = failed(c->err, "cannot describe it");
+		r = fail_by_library(c->err, "cannot describe it");
 	n = r < 0 ? 0 : H5Fget_file_image(file, NULL, 0);
 	if (r == 0 && (n <= 0 || !(image = malloc((size_t)n))))
-		r = no_memory(c->err);
+		r = error_no_memory(c->err, "the file that joins the datasets");
 	if (r == 0 && H5Fget_file_image(file, image, (size_t)n) != n)
-		r = failed(c->err, "cannot describe it");
+		r = fail_by_library(c->err, "cannot describe it");
 	H5Fclose(file);
-	return r < 0 ? r : keep(c, image, (size_t)n);
+	return r < 0 ? r : keep_joined_image(c, image, (size_t)n);
 }
 
 /* ---- the source ---------------------------------------------------------- */
 
-static int read_parts(struct concat *c, const struct source_args *a)
+static int read_joined_parts(struct concat *c, const struct source_args *a)
 {
 	int r = 0;
 
 	if (a->dataset && !(c->dataset = strdup(a->dataset)))
-		return no_memory(c->err);
+		return error_no_memory(c->err, "the name of the dataset");
 	c->along = calloc((size_t)c->n, sizeof *c->along);
 	if (!c->along)
-		return no_memory(c->err);
+		return error_no_memory(c->err, "the table of files to join");
 	hdf5_lock();
 	for (int i = 0; r == 0 && i < c->n; i++)
-		r = read_part(c, i, a->concat);
+		r = read_joined_part(c, i, a->concat);
 	if (r == 0)
-		r = make_file(c);
+		r = make_joined_file(c);
 	if (c->first.type >= 0)
 		H5Tclose(c->first.type);
 	hdf5_unlock();
@@ -356,7 +356,7 @@ int hdf5_concat_walk(struct hdf5_source *s, const struct source_args *a,
 	int r;
 
 	c.n = concat_list(s->dir, &c.names, err);
-	r = c.n < 0 ? c.n : read_parts(&c, a);
+	r = c.n < 0 ? c.n : read_joined_parts(&c, a);
 	concat_list_free(c.names, c.n);
 	free(c.dataset);
 	free(c.along);

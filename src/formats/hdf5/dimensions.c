@@ -31,11 +31,6 @@
 /* netCDF-C, nc4internal.h: DIM_WITHOUT_VARIABLE. */
 #define NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
 
-static int no_memory(struct walk *w)
-{
-	return hdf5_walk_no_memory(w);
-}
-
 /* Which axes may grow; false: none. */
 static bool growing_axes(hid_t dset, unsigned rank, bool *grows)
 {
@@ -56,8 +51,8 @@ static bool growing_axes(hid_t dset, unsigned rank, bool *grows)
 }
 
 /* The shape of its chunks, for axis_use; -ENOMEM. */
-static int chunk_of(struct walk *w, hid_t dset, unsigned rank,
-		    const uint64_t **out)
+static int chunk_shape_of(struct walk *w, hid_t dset, unsigned rank,
+			  const uint64_t **out)
 {
 	hid_t dcpl = hdf5_vlen_create_plist(dset);
 	hsize_t dims[RANK_MAX];
@@ -73,19 +68,23 @@ static int chunk_of(struct walk *w, hid_t dset, unsigned rank,
 	for (unsigned i = 0; i < rank; i++)
 		chunk[i] = max_u64(dims[i], 1);
 	*out = intern_bytes(&w->s->intern, chunk, rank * sizeof *chunk);
-	return *out ? 0 : no_memory(w);
+	return *out ? 0
+		    : error_no_memory(w->err, "the chunk shape of a dataset");
 }
 
 /* `use` but for the chunk. */
-static int note(struct walk *w, hid_t dset, struct axis_use use)
+static int note_axis_use(struct walk *w, hid_t dset, struct axis_use use)
 {
-	int r = chunk_of(w, dset, use.h->t.rank, &use.chunk);
+	int r = chunk_shape_of(w, dset, use.h->t.rank, &use.chunk);
 
-	return r < 0 ? r : vec_push(&w->axes, use) ? 0 : no_memory(w);
+	return r < 0 ? r
+	       : vec_push(&w->axes, use)
+		       ? 0
+		       : error_no_memory(w->err, "the table of growing axes");
 }
 
 /* A list of sequences of references, one for each axis. */
-static bool is_list(hid_t attr, hid_t type, unsigned rank)
+static bool is_scale_list(hid_t attr, hid_t type, unsigned rank)
 {
 	hid_t base = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type)
 						    : H5I_INVALID_HID;
@@ -102,15 +101,15 @@ static bool is_list(hid_t attr, hid_t type, unsigned rank)
 }
 
 /* The first scale of each axis: a reference to an object is its address. */
-static int note_list(struct walk *w, struct hdf5_tensor *h, uint32_t file,
-		     hid_t dset, hid_t attr, const bool *grows)
+static int note_scale_list(struct walk *w, struct hdf5_tensor *h, uint32_t file,
+			   hid_t dset, hid_t attr, const bool *grows)
 {
 	hvl_t list[RANK_MAX] = {{0, NULL}};
 	hid_t type = H5Aget_type(attr);
 	int r = 0;
 
 	hdf5_vlen_begin(attr, LIST_BYTES_MAX);
-	if (type >= 0 && is_list(attr, type, h->t.rank) &&
+	if (type >= 0 && is_scale_list(attr, type, h->t.rank) &&
 	    H5Aread(attr, type, list) >= 0)
 		for (unsigned i = 0; i < h->t.rank && !r; i++) {
 			hobj_ref_t scale;
@@ -118,8 +117,9 @@ static int note_list(struct walk *w, struct hdf5_tensor *h, uint32_t file,
 			if (!grows[i] || !list[i].len || !list[i].p)
 				continue;
 			memcpy(&scale, list[i].p, sizeof scale);
-			r = note(w, dset,
-				 (struct axis_use){h, i, file, scale, NULL});
+			r = note_axis_use(
+				w, dset,
+				(struct axis_use){h, i, file, scale, NULL});
 		}
 	hdf5_vlen_end();
 	if (type >= 0)
@@ -153,7 +153,7 @@ int hdf5_dimensions_note(struct walk *w, hid_t dset, uint32_t file,
 		if (!h->t.only_dimension &&
 		    growing_axes(dset, h->t.rank, grows) && grows[0] &&
 		    H5Oget_info2(dset, &info, H5O_INFO_BASIC) >= 0)
-			r = note(
+			r = note_axis_use(
 				w, dset,
 				(struct axis_use){h, 0, file, info.addr, NULL});
 		return r;
@@ -165,14 +165,14 @@ int hdf5_dimensions_note(struct walk *w, hid_t dset, uint32_t file,
 	attr = H5Aopen(dset, "DIMENSION_LIST", H5P_DEFAULT);
 	if (attr < 0)
 		return 0;
-	r = note_list(w, h, file, dset, attr, grows);
+	r = note_scale_list(w, h, file, dset, attr, grows);
 	H5Aclose(attr);
 	return r;
 }
 
 /* ---- when all is known --------------------------------------------------- */
 
-static int by_scale(const void *a, const void *b)
+static int compare_axis_scales(const void *a, const void *b)
 {
 	const struct axis_use *x = a, *y = b;
 
@@ -198,7 +198,8 @@ static bool is_countable(const struct tensor *t, const uint64_t *shape,
 	return bytes <= INT64_MAX && places <= PLACES_MAX;
 }
 
-static int lengthen(struct walk *w, const struct axis_use *use, uint64_t length)
+static int lengthen_axis(struct walk *w, const struct axis_use *use,
+			 uint64_t length)
 {
 	uint64_t shape[RANK_MAX];
 	struct tensor *t = &use->h->t;
@@ -218,7 +219,9 @@ static int lengthen(struct walk *w, const struct axis_use *use, uint64_t length)
 	}
 	t->full_shape =
 		intern_bytes(&w->s->intern, shape, t->rank * sizeof *shape);
-	return t->full_shape ? 0 : no_memory(w);
+	return t->full_shape
+		       ? 0
+		       : error_no_memory(w->err, "the full shape of a dataset");
 }
 
 int hdf5_dimensions_set(struct walk *w)
@@ -228,16 +231,17 @@ int hdf5_dimensions_set(struct walk *w)
 	int r = 0;
 
 	if (n)
-		qsort(at, n, sizeof *at, by_scale);
+		qsort(at, n, sizeof *at, compare_axis_scales);
 	for (; first < n && !r; first = end) {
 		uint64_t longest = 0;
 
-		for (end = first; end < n && !by_scale(&at[first], &at[end]);
+		for (end = first;
+		     end < n && !compare_axis_scales(&at[first], &at[end]);
 		     end++)
 			longest = max_u64(longest,
 					  at[end].h->t.shape[at[end].axis]);
 		for (size_t i = first; i < end && !r; i++)
-			r = lengthen(w, &at[i], longest);
+			r = lengthen_axis(w, &at[i], longest);
 	}
 	return r;
 }

@@ -22,42 +22,42 @@ struct group_files {
 };
 enum { NODE_MERGED = 1 };
 
-static struct group_files *group_of(const struct files *f)
+static struct group_files *hdf5_group_of(const struct files *f)
 {
 	return (struct group_files *)(uintptr_t)f;
 }
 
 static bool is_merged(const struct files *f, uint64_t node)
 {
-	return node == NODE_MERGED && group_of(f)->merged;
+	return node == NODE_MERGED && hdf5_group_of(f)->merged;
 }
 
-static uint64_t group_count(const struct files *f, uint64_t dir)
+static uint64_t hdf5_group_count(const struct files *f, uint64_t dir)
 {
-	const struct group_files *g = group_of(f);
+	const struct group_files *g = hdf5_group_of(f);
 
 	return !dir && g->merged && view_is_listed(&g->s->views, "h5");
 }
 
-static uint64_t group_child(const struct files *f, uint64_t dir, uint64_t i,
-			    uint32_t *type)
+static uint64_t hdf5_group_child(const struct files *f, uint64_t dir,
+				 uint64_t i, uint32_t *type)
 {
 	(void)f, (void)dir, (void)i;
 	*type = S_IFREG;
 	return NODE_MERGED;
 }
 
-static int group_name(const struct files *f, uint64_t dir, uint64_t i,
-		      char *buf, size_t n)
+static int hdf5_group_name(const struct files *f, uint64_t dir, uint64_t i,
+			   char *buf, size_t n)
 {
-	if (i >= group_count(f, dir))
+	if (i >= hdf5_group_count(f, dir))
 		return -ENOENT;
 	snprintf(buf, n, "%s", HDF5_MERGED_NAME);
 	return 0;
 }
 
-static int group_name_of(const struct files *f, uint64_t node, char *buf,
-			 size_t n)
+static int hdf5_group_name_of(const struct files *f, uint64_t node, char *buf,
+			      size_t n)
 {
 	if (!is_merged(f, node))
 		return -ENOENT;
@@ -65,8 +65,8 @@ static int group_name_of(const struct files *f, uint64_t node, char *buf,
 	return 0;
 }
 
-static int group_find(const struct files *f, uint64_t dir, const char *name,
-		      uint64_t *node)
+static int hdf5_group_find(const struct files *f, uint64_t dir,
+			   const char *name, uint64_t *node)
 {
 	*node = NODE_MERGED;
 	return !dir && is_merged(f, *node) && !strcmp(name, HDF5_MERGED_NAME)
@@ -74,21 +74,22 @@ static int group_find(const struct files *f, uint64_t dir, const char *name,
 		       : -ENOENT;
 }
 
-static int group_parent(const struct files *f, uint64_t node, uint64_t *dir)
+static int hdf5_group_parent(const struct files *f, uint64_t node,
+			     uint64_t *dir)
 {
 	*dir = 0;
 	return is_merged(f, node) ? 0 : -ENOENT;
 }
 
-static bool group_attr_is_slow(const struct files *f, uint64_t node)
+static bool hdf5_group_attr_is_slow(const struct files *f, uint64_t node)
 {
 	return is_merged(f, node);
 }
 
-static int group_attr(struct files *f, uint64_t node, struct pinner *p,
-		      struct attr *out, struct error *err)
+static int hdf5_group_attr(struct files *f, uint64_t node, struct pinner *p,
+			   struct attr *out, struct error *err)
 {
-	const struct group_files *g = group_of(f);
+	const struct group_files *g = hdf5_group_of(f);
 
 	if (is_merged(f, node))
 		return hdf5_merged_attr(g->merged, p, out, err);
@@ -99,19 +100,20 @@ static int group_attr(struct files *f, uint64_t node, struct pinner *p,
 	return 0;
 }
 
-static int group_prepare(struct files *f, uint64_t node, uint64_t off,
-			 uint64_t len, struct error *err)
+static int hdf5_group_prepare(struct files *f, uint64_t node, uint64_t off,
+			      uint64_t len, struct error *err)
 {
 	return is_merged(f, node)
-		       ? hdf5_merged_prepare(group_of(f)->merged, off, len, err)
+		       ? hdf5_merged_prepare(hdf5_group_of(f)->merged, off, len,
+					     err)
 		       : 0;
 }
 
-static int group_map(const struct files *f, uint64_t node, uint64_t off,
-		     struct plan *p, struct error *err)
+static int hdf5_group_map(const struct files *f, uint64_t node, uint64_t off,
+			  struct plan *p, struct error *err)
 {
 	return is_merged(f, node)
-		       ? hdf5_merged_map(group_of(f)->merged, off, p, err)
+		       ? hdf5_merged_map(hdf5_group_of(f)->merged, off, p, err)
 		       : error_set(err, -EISDIR, "a group has no bytes");
 }
 
@@ -123,8 +125,8 @@ ssize_t hdf5_group_attributes(const struct hdf5_place *at, char *buf, size_t n)
 	return group_attributes_value(text, &err, buf, n);
 }
 
-static ssize_t group_xattr(struct files *f, uint64_t node, const char *key,
-			   struct pinner *p, char *buf, size_t n)
+static ssize_t hdf5_group_xattr(struct files *f, uint64_t node, const char *key,
+				struct pinner *p, char *buf, size_t n)
 {
 	const struct group_files *g = (const struct group_files *)f;
 	const struct hdf5_place at = {g->s, g->file, g->object};
@@ -136,8 +138,8 @@ static ssize_t group_xattr(struct files *f, uint64_t node, const char *key,
 	return hdf5_group_attributes(&at, buf, n);
 }
 
-static const char *group_xattr_keys(const struct files *f, uint64_t node,
-				    size_t *len)
+static const char *hdf5_group_xattr_keys(const struct files *f, uint64_t node,
+					 size_t *len)
 {
 	static const char keys[] = "attrs", merged[] = "left_out";
 
@@ -149,35 +151,35 @@ static const char *group_xattr_keys(const struct files *f, uint64_t node,
 	return keys;
 }
 
-static char *group_about(struct files *f, uint64_t node, struct error *err)
+static char *hdf5_group_about(struct files *f, uint64_t node, struct error *err)
 {
-	const struct group_files *g = group_of(f);
+	const struct group_files *g = hdf5_group_of(f);
 	const struct hdf5_place at = {g->s, g->file, g->object};
 
 	return node ? strdup("{}") : hdf5_call_about(&at, err);
 }
 
-static void group_free(struct files *f)
+static void hdf5_group_free(struct files *f)
 {
-	hdf5_merged_free(group_of(f)->merged);
+	hdf5_merged_free(hdf5_group_of(f)->merged);
 	free(f);
 }
 
 static const struct files_ops group_ops = {
-	.count = group_count,
-	.child = group_child,
-	.name = group_name,
-	.name_of = group_name_of,
-	.find = group_find,
-	.parent = group_parent,
-	.attr_is_slow = group_attr_is_slow,
-	.attr = group_attr,
-	.prepare = group_prepare,
-	.map = group_map,
-	.xattr = group_xattr,
-	.xattr_keys = group_xattr_keys,
-	.about = group_about,
-	.free = group_free,
+	.count = hdf5_group_count,
+	.child = hdf5_group_child,
+	.name = hdf5_group_name,
+	.name_of = hdf5_group_name_of,
+	.find = hdf5_group_find,
+	.parent = hdf5_group_parent,
+	.attr_is_slow = hdf5_group_attr_is_slow,
+	.attr = hdf5_group_attr,
+	.prepare = hdf5_group_prepare,
+	.map = hdf5_group_map,
+	.xattr = hdf5_group_xattr,
+	.xattr_keys = hdf5_group_xattr_keys,
+	.about = hdf5_group_about,
+	.free = hdf5_group_free,
 };
 
 struct files *hdf5_group_files_new(struct hdf5_source *s, uint32_t file,

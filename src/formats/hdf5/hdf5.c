@@ -75,7 +75,7 @@ static void hdf5_close(struct source *source)
 	free(s);
 }
 
-static char *directory_of(const char *path)
+static char *directory_of_file(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -94,7 +94,7 @@ static int refuse_members(const struct backing *b, struct error *err)
 		b->size < HDF5_SUPER_HEAD ? (size_t)b->size : HDF5_SUPER_HEAD;
 	const char *driver;
 	int r = head ? backing_read(b, 0, head, n, err)
-		     : error_set(err, -ENOMEM, "out of memory");
+		     : error_no_memory(err, "the file's superblock");
 
 	driver = r ? NULL : hdf5_members_driver(head, n);
 	if (r || !driver)
@@ -136,7 +136,7 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 	s->size = b->size;
 	s->around = a->around;
 	s->archive = strdup(outer);
-	s->dir = directory_of(outer);
+	s->dir = directory_of_file(outer);
 	r = refuse_members(b, err);
 	if (r < 0)
 		return r;
@@ -150,7 +150,7 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 			  : strdup(handles_path(a->handles, s->file));
 	return s->path && s->dir && s->archive
 		       ? 0
-		       : error_set(err, -ENOMEM, "out of memory");
+		       : error_no_memory(err, "the paths of the HDF5 file");
 }
 
 /* Absolute, without following symlinks; NULL: no memory. */
@@ -172,10 +172,10 @@ static int set_dirs(struct hdf5_source *s, const char *path, struct error *err)
 
 	if (!real)
 		return error_errno(err, -errno, "%s", path);
-	s->dir = s->path ? directory_of(s->path) : NULL;
-	s->real_dir = directory_of(real);
+	s->dir = s->path ? directory_of_file(s->path) : NULL;
+	s->real_dir = directory_of_file(real);
 	if (!s->dir || !s->real_dir)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the paths of the HDF5 file");
 	if (!strcmp(s->dir, s->real_dir)) {
 		free(s->real_dir);
 		s->real_dir = NULL;
@@ -198,7 +198,7 @@ static int members_paths(struct hdf5_source *s, const struct source_args *a,
 	if (asprintf(&s->format, "HDF5 (%zu files of the driver '%s')",
 		     x->list.n, x->driver) < 0) {
 		s->format = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of the format");
 	}
 	s->path = strdup(handles_path(a->handles, s->file));
 	return set_dirs(s, x->list.at[0].path, err);
@@ -211,7 +211,7 @@ static int source_paths(struct hdf5_source *s, const struct source_args *a,
 	struct hdf5_members members;
 	struct stat st;
 	int r = path ? hdf5_members_find(path, &members, err)
-		     : error_set(err, -ENOMEM, "out of memory");
+		     : error_no_memory(err, "the paths of the HDF5 file");
 
 	if (r < 0)
 		return r;
@@ -229,8 +229,9 @@ static int source_paths(struct hdf5_source *s, const struct source_args *a,
 	if (r < 0)
 		return r;
 	s->file = handles_add(a->handles, s->path);
-	return s->file == UINT32_MAX ? error_set(err, -ENOMEM, "out of memory")
-				     : 0;
+	return s->file == UINT32_MAX
+		       ? error_no_memory(err, "the path of the HDF5 file")
+		       : 0;
 }
 
 /* A directory; its file is made when it is walked. */
@@ -245,7 +246,7 @@ static int joined_paths(struct hdf5_source *s, const struct source_args *a,
 	s->mtime = st.st_mtime;
 	s->file = UINT32_MAX;
 	s->dir = strdup(s->path);
-	return s->dir ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return s->dir ? 0 : error_no_memory(err, "the path of the directory");
 }
 
 /* What is shown as the root: the file's root group, or what dataset= names. */
@@ -295,7 +296,7 @@ int hdf5_walk_file(struct hdf5_source *s, const struct source_args *a,
 	int r;
 
 	if (!w)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the walk through the file");
 	/* A damaged number may ask for any amount. */
 	limit = system_limit_growth(system_memory() / 2);
 	*w = (struct walk){.s = s, .b = a->tree, .err = err};
@@ -335,7 +336,7 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 		return r;
 	s = calloc(1, sizeof *s);
 	if (!s)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the HDF5 file");
 	s->source.ops = &source_hdf5;
 	s->handles = a->handles;
 	s->views = a->views;
@@ -345,7 +346,8 @@ static int hdf5_source_open(const struct source_args *a, struct source **out,
 	    : a->joined ? joined_paths(s, a, err)
 			: source_paths(s, a, err);
 	if (!r && a->prefix && !(s->prefix = strdup(a->prefix)))
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err,
+				    "the prefix of paths of virtual sources");
 	if (!r)
 		r = hdf5_trial(walk, s, a, err);
 	if (!r)

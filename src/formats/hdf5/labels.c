@@ -19,7 +19,7 @@ static int labels_keep(struct walk *w, struct classes *c)
 	if (vec_push(&w->s->labels, c))
 		return 0;
 	classes_free(c);
-	return hdf5_walk_no_memory(w);
+	return error_no_memory(w->err, "the table of labels");
 }
 
 /* -EINVAL: it cannot be labels. */
@@ -38,7 +38,7 @@ static int labels_new(struct walk *w, const struct hdf5_place *at,
 	hdf5_description_free(&d);
 	hdf5_lock();
 	if (!h)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the labels");
 	if (!classes_can_be(&h->t)) {
 		tensor_free(&h->t);
 		return error_set(err, -EINVAL,
@@ -60,7 +60,7 @@ static int attribute_given(struct walk *w, hid_t file, const char *sign,
 	int r;
 
 	if (!object)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of the labels");
 	if (!*object) {
 		w->own = sign + 1;
 		return 0;
@@ -143,12 +143,14 @@ int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
 	    out->n == HDF5_LABELS_MAX)
 		return 0;
 	if (asprintf(&object, "%s/%s", g->object, name) < 0)
-		return object = NULL, hdf5_walk_no_memory(w);
+		return object = NULL,
+		       error_no_memory(w->err, "the path of the labels");
 	if (asprintf(&path, "%s/%s", g->path, name) < 0)
-		return path = NULL, hdf5_walk_no_memory(w);
+		return path = NULL,
+		       error_no_memory(w->err, "the path of the labels");
 	at.object = intern_text(&w->s->intern, object);
 	if (!at.object)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of the labels");
 	id = H5Oopen(g->id, name, H5P_DEFAULT);
 	if (id < 0)
 		return 0; /* the walk says what is wrong with it */
@@ -158,7 +160,7 @@ int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
 			out->object[out->n++] = at.object;
 	}
 	H5Oclose(id);
-	return r == -ENOMEM ? hdf5_walk_no_memory(w) : 0;
+	return r == -ENOMEM ? error_no_memory(w->err, "the labels") : 0;
 }
 
 /* What its own attribute says; where it is wrong, the first one is remembered. */
@@ -171,10 +173,11 @@ static int set_own(struct walk *w, hid_t dset, struct hdf5_tensor *h,
 	int r;
 
 	if (asprintf(&called, "%s@%s", h->t.name, w->own) < 0)
-		return called = NULL, hdf5_walk_no_memory(w);
+		return called = NULL,
+		       error_no_memory(w->err, "the name of the labels");
 	r = hdf5_labels_attribute(dset, w->own, called, &c, &err);
 	if (r == -ENOMEM || (r == 0 && labels_keep(w, c) < 0))
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the labels");
 	if (r == 0) {
 		classes_offer(c, &h->t, axes);
 		if (!classes_used(c))

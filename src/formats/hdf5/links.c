@@ -16,11 +16,6 @@
 /* Named in a warning. */
 #define MISSING_SHOWN 3
 
-int hdf5_walk_no_memory(struct walk *w)
-{
-	return error_set(w->err, -ENOMEM, "out of memory");
-}
-
 int hdf5_walk_add_cycle(struct walk *w, uint32_t dir, const char *name,
 			unsigned up)
 {
@@ -29,7 +24,7 @@ int hdf5_walk_add_cycle(struct walk *w, uint32_t dir, const char *name,
 	for (unsigned i = 0; i < up; i++)
 		strcpy(target + 3 * i, i + 1 < up ? "../" : "..");
 	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
-		       ? hdf5_walk_no_memory(w)
+		       ? error_no_memory(w->err, "a symlink to a group")
 		       : 0;
 }
 
@@ -55,7 +50,7 @@ int hdf5_walk_visit(struct walk *w, uint32_t file, haddr_t addr,
 
 	*before = NULL;
 	if (!v)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the table of visited groups");
 	v->file = file;
 	v->addr = addr;
 	v->path = strdup(path);
@@ -64,7 +59,7 @@ int hdf5_walk_visit(struct walk *w, uint32_t file, haddr_t addr,
 		return 0;
 	free_visited(v);
 	if (!found)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the table of visited groups");
 	*before = (*found)->path;
 	return 0;
 }
@@ -76,12 +71,12 @@ int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
 	size_t used = 0;
 
 	if (!target)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the target of a symlink");
 	for (unsigned i = 1; i < w->depth; i++)
 		used += (size_t)sprintf(target + used, "../");
 	strcpy(target + used, path + 1);
 	return tree_add_link(w->b, dir, name, target, w->s->mtime) == UINT32_MAX
-		       ? hdf5_walk_no_memory(w)
+		       ? error_no_memory(w->err, "a symlink to a group")
 		       : 0;
 }
 
@@ -90,7 +85,7 @@ int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
  * is shown as a member of that name would be: the symlink must not lead up, to what
  * HDF5 does not find, or out of the mount.  `out` has room for three times as much.
  */
-static void put_path(const char *path, char *out)
+static void write_symlink_target(const char *path, char *out)
 {
 	while (*path) {
 		size_t n = strcspn(path, "/");
@@ -121,11 +116,13 @@ int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 	if (target[0] == '/')
 		for (unsigned i = 1; i < w->depth; i++)
 			used += (size_t)sprintf(shown + used, "../");
-	put_path(target[0] == '/' ? target + strspn(target, "/") : target,
-		 shown + used);
+	write_symlink_target(target[0] == '/' ? target + strspn(target, "/")
+					      : target,
+			     shown + used);
 	return tree_add_link(w->b, g->dir, name, *shown ? shown : ".",
 			     w->s->mtime) == UINT32_MAX
-		       ? hdf5_walk_no_memory(w)
+		       ? error_no_memory(w->err,
+					 "a symlink to a missing object")
 		       : 0;
 }
 
@@ -175,7 +172,8 @@ int hdf5_walk_add_missing(struct walk *w, const struct group *g,
 		target = NULL;
 	return !target || tree_add_link(w->b, g->dir, name, target,
 					w->s->mtime) == UINT32_MAX
-		       ? hdf5_walk_no_memory(w)
+		       ? error_no_memory(w->err,
+					 "a symlink to a missing object")
 		       : 0;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <linux/limits.h>
 
+#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "formats/hdf5/export/export.h"
@@ -43,7 +44,7 @@ static struct hdf5_merged *merged_of(const struct chunk_set *s)
 
 /* ---- places -------------------------------------------------------------- */
 
-static int fail_odd(const struct hdf5_merged *m, struct error *err)
+static int merged_fail_mismatch(const struct hdf5_merged *m, struct error *err)
 {
 	return error_set(err, -EIO,
 			 "%s: the HDF5 file made of it has other data",
@@ -51,17 +52,19 @@ static int fail_odd(const struct hdf5_merged *m, struct error *err)
 }
 
 /* The parts of a message as places of tensors. */
-static int places_new(const struct hdf5_merged *m, const struct monolith *is,
-		      struct places **out, struct error *err)
+static int merged_places_new(const struct hdf5_merged *m,
+			     const struct monolith *is, struct places **out,
+			     struct error *err)
 {
 	struct places *p;
 	size_t n = 0;
 
 	if (is->tail.nparts > m->s->items.n)
-		return fail_odd(m, err);
+		return merged_fail_mismatch(m, err);
 	p = malloc(sizeof *p + is->tail.nparts * sizeof *p->place);
 	if (!p)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err,
+				       "the table of datasets in merged.h5");
 	for (size_t i = 0; i < m->s->items.n; i++) {
 		struct hdf5_tensor *h = m->s->items.at[i].tensor;
 		struct monolith_part part;
@@ -72,13 +75,13 @@ static int places_new(const struct hdf5_merged *m, const struct monolith *is,
 			part = monolith_part_at(is, n);
 		if (n >= is->tail.nparts || part.bytes != h->t.bytes) {
 			free(p);
-			return fail_odd(m, err);
+			return merged_fail_mismatch(m, err);
 		}
 		p->place[n++] = (struct place){part.at, &h->t};
 	}
 	if (n != is->tail.nparts) {
 		free(p);
-		return fail_odd(m, err);
+		return merged_fail_mismatch(m, err);
 	}
 	p->front = is->tail.front;
 	p->size = is->tail.size;
@@ -88,8 +91,8 @@ static int places_new(const struct hdf5_merged *m, const struct monolith *is,
 }
 
 /* A message that was dropped and made again is what it was. */
-static int check(struct hdf5_merged *m, const struct monolith *is,
-		 struct error *err)
+static int merged_check_same(struct hdf5_merged *m, const struct monolith *is,
+			     struct error *err)
 {
 	const struct places *known = atomic_load(&m->places);
 
@@ -134,12 +137,12 @@ static int merged_fetch(struct chunk_set *s, uint64_t index,
 
 	(void)index;
 	if (!made || monolith_read(made, len, &is, &why) < 0 ||
-	    check(m, &is, &why) < 0)
+	    merged_check_same(m, &is, &why) < 0)
 		return error_set(err, why.code ? why.code : -EIO, "%s",
 				 why.text);
 	b = buf_new(len, gauge);
 	if (!b)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the front of merged.h5");
 	memcpy(b->data, made, len);
 	*out = b;
 	return 0;
@@ -159,9 +162,9 @@ static const struct chunk_set_ops merged_ops = {
 	.describe = merged_describe,
 };
 
-static int pin_document(struct hdf5_merged *m, struct pinner *p,
-			struct span *span, struct monolith *is,
-			struct error *err)
+static int merged_pin_front(struct hdf5_merged *m, struct pinner *p,
+			    struct span *span, struct monolith *is,
+			    struct error *err)
 {
 	struct extent e = {.kind = EXTENT_CHUNK, .len = 1};
 	int r;
@@ -199,16 +202,17 @@ void hdf5_merged_free(struct hdf5_merged *m)
 	free(m);
 }
 
-static int learn(struct hdf5_merged *m, struct pinner *p, struct error *err)
+static int merged_learn_places(struct hdf5_merged *m, struct pinner *p,
+			       struct error *err)
 {
 	struct places *fresh, *before = NULL;
 	struct monolith is;
 	struct span span;
-	int r = pin_document(m, p, &span, &is, err);
+	int r = merged_pin_front(m, p, &span, &is, err);
 
 	if (r < 0)
 		return r;
-	r = places_new(m, &is, &fresh, err);
+	r = merged_places_new(m, &is, &fresh, err);
 	p->unpin(p, &span);
 	if (r == 0 &&
 	    !atomic_compare_exchange_strong(&m->places, &before, fresh))
@@ -219,7 +223,7 @@ static int learn(struct hdf5_merged *m, struct pinner *p, struct error *err)
 int hdf5_merged_attr(struct hdf5_merged *m, struct pinner *p, struct attr *out,
 		     struct error *err)
 {
-	int r = atomic_load(&m->places) ? 0 : learn(m, p, err);
+	int r = atomic_load(&m->places) ? 0 : merged_learn_places(m, p, err);
 
 	if (r < 0)
 		return r;
@@ -231,22 +235,16 @@ int hdf5_merged_attr(struct hdf5_merged *m, struct pinner *p, struct attr *out,
 }
 
 /* The last place that begins at or before `off`; off >= front. */
-static size_t place_of(const struct places *x, uint64_t off)
+static size_t merged_place_at(const struct places *x, uint64_t off)
 {
-	size_t low = 0, high = x->n;
+	struct bisect b = bisect_in(1, x->n);
 
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (x->place[mid].at <= off)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	while (bisect_next(&b))
+		bisect_answer(&b, x->place[b.mid].at > off);
+	return (size_t)b.lo - 1;
 }
 
-static void whole_box(const struct tensor *t, struct box *b)
+static void merged_whole_box(const struct tensor *t, struct box *b)
 {
 	for (unsigned i = 0; i < t->rank; i++) {
 		b->start[i] = 0;
@@ -255,8 +253,8 @@ static void whole_box(const struct tensor *t, struct box *b)
 }
 
 /* The size was asked for before, always. */
-static const struct places *places_of(const struct hdf5_merged *m,
-				      struct error *err)
+static const struct places *merged_places(const struct hdf5_merged *m,
+					  struct error *err)
 {
 	const struct places *x = atomic_load(&m->places);
 
@@ -268,21 +266,21 @@ static const struct places *places_of(const struct hdf5_merged *m,
 int hdf5_merged_prepare(struct hdf5_merged *m, uint64_t off, uint64_t len,
 			struct error *err)
 {
-	const struct places *x = places_of(m, err);
+	const struct places *x = merged_places(m, err);
 	uint64_t end = off + len;
 	int r = 0;
 
 	if (!x)
 		return err->code;
 	off = max_u64(off, x->front);
-	for (size_t i = off < end && x->n ? place_of(x, off) : x->n;
+	for (size_t i = off < end && x->n ? merged_place_at(x, off) : x->n;
 	     i < x->n && !r && x->place[i].at < end; i++) {
 		struct tensor *t = x->place[i].tensor;
 		uint64_t at = x->place[i].at, from = max_u64(off, at) - at;
 		uint64_t to = min_u64(end - at, t->bytes);
 		struct box b;
 
-		whole_box(t, &b);
+		merged_whole_box(t, &b);
 		if (from < to)
 			r = tensor_prepare_box(t, &b, from, to - from, err);
 	}
@@ -290,8 +288,8 @@ int hdf5_merged_prepare(struct hdf5_merged *m, uint64_t off, uint64_t len,
 }
 
 /* Zeros up to the next page, where the next data are. */
-static uint64_t map_gap(const struct places *x, size_t i, uint64_t off,
-			struct plan *plan)
+static uint64_t merged_map_gap(const struct places *x, size_t i, uint64_t off,
+			       struct plan *plan)
 {
 	static const unsigned char zero;
 	const struct fill zeros = {&zero, 1};
@@ -301,15 +299,15 @@ static uint64_t map_gap(const struct places *x, size_t i, uint64_t off,
 }
 
 /* What of tensor i is in the window: at most so much of the plan is for it. */
-static int map_data(const struct places *x, size_t i, uint64_t off,
-		    struct plan *plan, struct error *err)
+static int merged_map_data(const struct places *x, size_t i, uint64_t off,
+			   struct plan *plan, struct error *err)
 {
 	struct tensor *t = x->place[i].tensor;
 	uint64_t from = off - x->place[i].at, want = plan->want;
 	struct box b;
 	int r;
 
-	whole_box(t, &b);
+	merged_whole_box(t, &b);
 	plan->want = min_u64(want, plan->have + (t->bytes - from));
 	r = tensor_map_box(t, &b, from, plan, err);
 	plan->want = want;
@@ -319,7 +317,7 @@ static int map_data(const struct places *x, size_t i, uint64_t off,
 int hdf5_merged_map(const struct hdf5_merged *m, uint64_t off,
 		    struct plan *plan, struct error *err)
 {
-	const struct places *x = places_of(m, err);
+	const struct places *x = merged_places(m, err);
 	uint64_t begin = off - plan->have;
 	int r = 0;
 
@@ -335,11 +333,11 @@ int hdf5_merged_map(const struct hdf5_merged *m, uint64_t off,
 		off = begin + have;
 		if (off < x->front || off >= x->size)
 			break;
-		i = place_of(x, off);
+		i = merged_place_at(x, off);
 		if (off - x->place[i].at < x->place[i].tensor->bytes)
-			r = map_data(x, i, off, plan, err);
+			r = merged_map_data(x, i, off, plan, err);
 		else
-			map_gap(x, i, off, plan);
+			merged_map_gap(x, i, off, plan);
 		if (plan->have == have)
 			break;
 	}
@@ -353,7 +351,7 @@ ssize_t hdf5_merged_left_out(struct hdf5_merged *m, struct pinner *p, char *buf,
 	struct monolith is;
 	struct span span;
 	ssize_t len;
-	int r = pin_document(m, p, &span, &is, &err);
+	int r = merged_pin_front(m, p, &span, &is, &err);
 
 	if (r < 0)
 		return r;

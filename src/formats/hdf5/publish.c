@@ -14,8 +14,8 @@
 #define FIELDS_MAX 4096
 
 /* A tensor's directory: `dir`, or a new one. */
-static int publish(struct walk *w, uint32_t parent, const char *name,
-		   struct hdf5_tensor *h, uint32_t *dir)
+static int publish_tensor_dir(struct walk *w, uint32_t parent, const char *name,
+			      struct hdf5_tensor *h, uint32_t *dir)
 {
 	uint32_t at =
 		name ? tree_add_dir(w->b, parent, name, w->s->mtime) : parent;
@@ -24,7 +24,7 @@ static int publish(struct walk *w, uint32_t parent, const char *name,
 
 	if (at == UINT32_MAX) {
 		tensor_free(&h->t);
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "a dataset's directory");
 	}
 	r = tensor_files_new(&f, &h->t, &w->s->views, w->err);
 	if (r < 0)
@@ -54,8 +54,8 @@ static int publish_fields(struct fields *x, const struct inside *in,
 			  uint32_t parent);
 
 /* Axes of a field behind those that it has from around it. */
-static void put_axes(const struct dtype_field *f, uint64_t *dims,
-		     uint64_t *strides)
+static void append_field_axes(const struct dtype_field *f, uint64_t *dims,
+			      uint64_t *strides)
 {
 	uint64_t side_by_side = f->type.size;
 
@@ -90,8 +90,8 @@ field_inside(struct walk *w, const struct inside *in, uint32_t i)
 		axes = calloc(2 * (size_t)rank, sizeof *axes);
 		if (!axes)
 			return NULL;
-		put_axes(at, axes, axes + rank);
-		put_axes(f, axes + at->rank, axes + rank + at->rank);
+		append_field_axes(at, axes, axes + rank);
+		append_field_axes(f, axes + at->rank, axes + rank + at->rank);
 		x.dims = intern_bytes(keep, axes, rank * sizeof *axes);
 		x.strides =
 			intern_bytes(keep, axes + rank, rank * sizeof *axes);
@@ -102,7 +102,7 @@ field_inside(struct walk *w, const struct inside *in, uint32_t i)
 }
 
 /* A field's type when it stands alone: strings are text then. */
-static struct dtype alone(const struct dtype_field *f)
+static struct dtype type_of_lone_field(const struct dtype_field *f)
 {
 	struct dtype d = f->type;
 
@@ -116,7 +116,7 @@ static int publish_field(struct fields *x, const struct inside *in, uint32_t i,
 {
 	const struct dtype_field *f = field_inside(x->w, in, i);
 	const struct dtype_field *served = &in->served->fields[i];
-	const struct dtype as = alone(served);
+	const struct dtype as = type_of_lone_field(served);
 	cleanup_free char *path = NULL;
 	struct hdf5_tensor *h;
 	struct error err = {0};
@@ -127,12 +127,12 @@ static int publish_field(struct fields *x, const struct inside *in, uint32_t i,
 	if (!f || asprintf(&path, "%s%s%s", in->path, *in->path ? "/" : "",
 			   f->name) < 0) {
 		path = NULL;
-		return hdf5_walk_no_memory(x->w);
+		return error_no_memory(x->w->err, "the path of a field");
 	}
 	h = hdf5_tensor_field(x->of, x->d, f, &as, path, &err);
 	if (!h)
-		return hdf5_walk_no_memory(x->w);
-	r = publish(x->w, parent, f->name, h, &dir);
+		return error_no_memory(x->w->err, "a field of a dataset");
+	r = publish_tensor_dir(x->w, parent, f->name, h, &dir);
 	if (r < 0 || (as.kind != DTYPE_STRUCT && as.kind != DTYPE_TEXT))
 		return r;
 	deeper = (struct inside){&f->type, &served->type, f, path};
@@ -150,7 +150,7 @@ static int publish_fields(struct fields *x, const struct inside *in,
 	x->n += n;
 	dir = tree_add_dir(x->w->b, parent, "fields", x->w->s->mtime);
 	if (dir == UINT32_MAX)
-		return hdf5_walk_no_memory(x->w);
+		return error_no_memory(x->w->err, "a directory of fields");
 	for (uint32_t i = 0; i < n && !r; i++)
 		r = publish_field(x, in, i, dir);
 	return r;
@@ -189,13 +189,13 @@ static int publish_described(struct walk *w, const struct group *g,
 	if (asprintf(&path, "%s%s%s", g ? g->path : "", name ? "/" : "",
 		     name ? name : at->object) < 0) {
 		path = NULL;
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of a dataset");
 	}
 	hdf5_unlock();
 	h = hdf5_tensor_new(at, path, d, NULL);
 	hdf5_lock();
 	if (!h)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "a dataset");
 	suggest_axes(g, dset, h);
 	r = hdf5_labels_set(w, g, dset, h);
 	if (!r)
@@ -206,7 +206,7 @@ static int publish_described(struct walk *w, const struct group *g,
 	}
 	if (out)
 		*out = &h->t;
-	r = publish(w, parent, name, h, &dir);
+	r = publish_tensor_dir(w, parent, name, h, &dir);
 	if (!r)
 		r = note_dataset(w, h);
 	if (r < 0 || d->null || h->t.why_not)
@@ -249,12 +249,12 @@ int hdf5_publish_listed(struct walk *w, const struct group *g, const char *name,
 
 	if (asprintf(&path, "%s/%s", g ? g->path : "", name ? name : "") < 0) {
 		path = NULL;
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of a dataset");
 	}
 	error_set(&err, code, "%s", why);
 	h = hdf5_tensor_new(&at, path, NULL, &err);
 	if (!h)
-		return hdf5_walk_no_memory(w);
-	r = publish(w, g ? g->dir : w->level[0].dir, name, h, &dir);
+		return error_no_memory(w->err, "a dataset");
+	r = publish_tensor_dir(w, g ? g->dir : w->level[0].dir, name, h, &dir);
 	return r < 0 ? r : note_dataset(w, h);
 }

@@ -47,7 +47,9 @@ struct target {
 
 int hdf5_walk_note(struct walk *w, const struct hdf5_item *item)
 {
-	return vec_push(&w->s->items, *item) ? 0 : hdf5_walk_no_memory(w);
+	return vec_push(&w->s->items, *item)
+		       ? 0
+		       : error_no_memory(w->err, "the table of objects");
 }
 
 int hdf5_walk_note_link(struct walk *w, const struct group *in,
@@ -59,12 +61,13 @@ int hdf5_walk_note_link(struct walk *w, const struct group *in,
 
 	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
 		path = NULL;
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of a link");
 	}
 	item.name = intern_text(&w->s->intern, path);
 	item.target = target ? intern_text(&w->s->intern, target) : NULL;
-	return item.name && (!target || item.target) ? hdf5_walk_note(w, &item)
-						     : hdf5_walk_no_memory(w);
+	return item.name && (!target || item.target)
+		       ? hdf5_walk_note(w, &item)
+		       : error_no_memory(w->err, "the path of a link");
 }
 
 static int note_group(struct walk *w, const struct group *g)
@@ -73,18 +76,19 @@ static int note_group(struct walk *w, const struct group *g)
 
 	item.name = intern_text(&w->s->intern, g->path);
 	item.object = *g->object ? g->object : "/";
-	return item.name ? hdf5_walk_note(w, &item) : hdf5_walk_no_memory(w);
+	return item.name ? hdf5_walk_note(w, &item)
+			 : error_no_memory(w->err, "the path of a group");
 }
 
 /* The group `up` levels above is met again. */
-static int read_cycle(struct walk *w, const struct group *in, const char *name,
+static int note_cycle(struct walk *w, const struct group *in, const char *name,
 		      unsigned up)
 {
 	cleanup_free char *path = strdup(in->path);
 	int r;
 
 	if (!path)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the target of a symlink");
 	for (unsigned i = 0; i < up && strrchr(path, '/'); i++)
 		*strrchr(path, '/') = '\0';
 	r = hdf5_walk_note_link(w, in, name, *path ? path : "/");
@@ -125,7 +129,7 @@ static int enter_group(struct walk *w, const struct group *in, const char *name,
 	g.dir = tree_add_dir(w->b, in->dir, name, w->s->mtime);
 	if (g.dir == UINT32_MAX) {
 		H5Gclose(g.id);
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "a group's directory");
 	}
 	w->level[w->depth++] = (struct level){t->file, addr, g.dir};
 	r = hdf5_walk_group(w, &g);
@@ -134,8 +138,9 @@ static int enter_group(struct walk *w, const struct group *in, const char *name,
 	return r;
 }
 
-static int read_group(struct walk *w, const struct group *in, const char *name,
-		      const struct target *t, haddr_t addr)
+static int walk_linked_group(struct walk *w, const struct group *in,
+			     const char *name, const struct target *t,
+			     haddr_t addr)
 {
 	cleanup_free char *path = NULL;
 	const char *before;
@@ -143,10 +148,10 @@ static int read_group(struct walk *w, const struct group *in, const char *name,
 
 	for (unsigned i = 0; i < w->depth; i++)
 		if (w->level[i].addr == addr && w->level[i].file == t->file)
-			return read_cycle(w, in, name, w->depth - 1 - i);
+			return note_cycle(w, in, name, w->depth - 1 - i);
 	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
 		path = NULL;
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of a group");
 	}
 	r = hdf5_walk_visit(w, t->file, addr, path, &before);
 	if (r < 0)
@@ -161,7 +166,7 @@ static int read_group(struct walk *w, const struct group *in, const char *name,
 
 /* ---- objects ------------------------------------------------------------- */
 
-static int read_dataset(struct walk *w, const struct group *in,
+static int walk_dataset(struct walk *w, const struct group *in,
 			struct link *link, const struct target *t)
 {
 	struct hdf5_place at = {w->s, t->file, t->object};
@@ -181,7 +186,7 @@ static int read_dataset(struct walk *w, const struct group *in,
 }
 
 /* -ENOENT: there is no object where the link leads. */
-static int read_object(struct walk *w, const struct group *in,
+static int walk_object(struct walk *w, const struct group *in,
 		       struct link *link, const struct target *t)
 {
 	H5O_info_t info;
@@ -190,9 +195,9 @@ static int read_object(struct walk *w, const struct group *in,
 				 H5P_DEFAULT) < 0)
 		return -ENOENT;
 	if (info.type == H5O_TYPE_GROUP)
-		return read_group(w, in, link->name, t, info.addr);
+		return walk_linked_group(w, in, link->name, t, info.addr);
 	if (info.type == H5O_TYPE_DATASET)
-		return read_dataset(w, in, link, t);
+		return walk_dataset(w, in, link, t);
 	return 0; /* a named type has no data */
 }
 
@@ -204,9 +209,9 @@ static bool is_nowhere(int r)
 
 /* The object that a path leads to, through links into other files.  One of these
  * that cannot be opened costs this link, no more. */
-static int read_through(struct walk *w, const struct group *in,
-			struct link *link, hid_t file, uint32_t number,
-			const char *path)
+static int walk_target_path(struct walk *w, const struct group *in,
+			    struct link *link, hid_t file, uint32_t number,
+			    const char *path)
 {
 	struct hdf5_place at = {w->s, number, NULL};
 	struct target t = {-1, NULL, number, NULL};
@@ -218,7 +223,7 @@ static int read_through(struct walk *w, const struct group *in,
 	r = hdf5_find_object(w->s, file, path, &at, &object, w->err);
 	w->err = err;
 	if (r == -ENOMEM)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of an object");
 	if (r < 0)
 		return is_nowhere(r) ? r
 				     : hdf5_publish_listed(w, in, link->name, r,
@@ -227,14 +232,15 @@ static int read_through(struct walk *w, const struct group *in,
 	t.file = at.file;
 	t.object = at.object;
 	t.name = *at.object ? at.object : "/";
-	r = t.from < 0 ? -ENOENT : read_object(w, in, link, &t);
+	r = t.from < 0 ? -ENOENT : walk_object(w, in, link, &t);
 	if (t.from >= 0)
 		H5Fclose(t.from);
 	H5Oclose(object);
 	return r;
 }
 
-static int read_local(struct walk *w, const struct group *in, struct link *link)
+static int walk_local_link(struct walk *w, const struct group *in,
+			   struct link *link)
 {
 	struct target t = {in->id, link->name, in->file, NULL};
 	cleanup_free char *object = NULL;
@@ -243,12 +249,12 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 
 	if (asprintf(&object, "%s/%s", in->object, link->name) < 0) {
 		object = NULL;
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "the path of an object");
 	}
 	t.object = intern_text(&w->s->intern, object);
 	if (!t.object)
-		return hdf5_walk_no_memory(w);
-	r = read_object(w, in, link, &t);
+		return error_no_memory(w->err, "the path of an object");
+	r = walk_object(w, in, link, &t);
 	if (r != -ENOENT)
 		return r;
 	if (link->type != H5L_TYPE_SOFT)
@@ -257,7 +263,7 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 	/* The library does not follow it where it leads into another file. */
 	file = H5Iget_file_id(in->id);
 	r = file < 0 ? -ENOENT
-		     : read_through(w, in, link, file, in->file, object);
+		     : walk_target_path(w, in, link, file, in->file, object);
 	if (file >= 0)
 		H5Fclose(file);
 	return is_nowhere(r) ? hdf5_walk_add_dangling(w, in, link->name) : r;
@@ -265,8 +271,8 @@ static int read_local(struct walk *w, const struct group *in, struct link *link)
 
 /* ---- external links ------------------------------------------------------ */
 
-static int read_elsewhere(struct walk *w, const struct group *in,
-			  struct link *link, uint32_t file, const char *object)
+static int walk_other_file(struct walk *w, const struct group *in,
+			   struct link *link, uint32_t file, const char *object)
 {
 	struct error why = {0};
 	hid_t id;
@@ -280,7 +286,7 @@ static int read_elsewhere(struct walk *w, const struct group *in,
 	if (r < 0)
 		return hdf5_publish_listed(w, in, link->name, why.code,
 					   why.text);
-	r = read_through(w, in, link, id, file, object);
+	r = walk_target_path(w, in, link, id, file, object);
 	H5Fclose(id);
 	if (!is_nowhere(r))
 		return r;
@@ -288,8 +294,8 @@ static int read_elsewhere(struct walk *w, const struct group *in,
 				     handles_path(w->s->handles, file), object);
 }
 
-static int read_external(struct walk *w, const struct group *in,
-			 struct link *link)
+static int walk_external_link(struct walk *w, const struct group *in,
+			      struct link *link)
 {
 	cleanup_free char *object = NULL;
 	uint32_t file;
@@ -299,19 +305,19 @@ static int read_external(struct walk *w, const struct group *in,
 	if (r == -EIO)
 		return hdf5_publish_listed(w, in, link->name, -EIO,
 					   "the external link cannot be read");
-	return r < 0 ? r : read_elsewhere(w, in, link, file, object);
+	return r < 0 ? r : walk_other_file(w, in, link, file, object);
 }
 
-static int read_link(struct walk *w, const struct group *in, struct link *link)
+static int walk_link(struct walk *w, const struct group *in, struct link *link)
 {
 	w->objects++;
 	hdf5_trial_beat();
 	switch (link->type) {
 	case H5L_TYPE_HARD:
 	case H5L_TYPE_SOFT:
-		return read_local(w, in, link);
+		return walk_local_link(w, in, link);
 	case H5L_TYPE_EXTERNAL:
-		return read_external(w, in, link);
+		return walk_external_link(w, in, link);
 	default:
 		return hdf5_publish_listed(
 			w, in, link->name, -ENOTSUP,
@@ -349,8 +355,8 @@ static void connect_flags(struct links *l)
 	}
 }
 
-static herr_t collect(hid_t group, const char *name, const H5L_info_t *info,
-		      void *ctx)
+static herr_t collect_link(hid_t group, const char *name,
+			   const H5L_info_t *info, void *ctx)
 {
 	struct links *l = ctx;
 	struct link link = {strdup(name), info->type, NULL};
@@ -386,14 +392,14 @@ static int list_rest(struct walk *w, const struct group *g)
 }
 
 /* Each member becomes an entry. */
-static int read_links(struct walk *w, const struct group *g, struct links *l)
+static int walk_links(struct walk *w, const struct group *g, struct links *l)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < l->v.n && !r; i++) {
 		if (w->objects >= OBJECTS_MAX)
 			return list_rest(w, g);
-		r = read_link(w, g, &l->v.at[i]);
+		r = walk_link(w, g, &l->v.at[i]);
 	}
 	return r;
 }
@@ -434,14 +440,14 @@ int hdf5_walk_group(struct walk *w, const struct group *group)
 	f = hdf5_group_files_new(w->s, g->file, *g->object ? g->object : "/",
 				 w->s->mtime, has_merged(w, g));
 	if (!f)
-		return hdf5_walk_no_memory(w);
+		return error_no_memory(w->err, "a group's directory");
 	tree_set_files(w->b, g->dir, f);
-	all = H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at, collect,
-			 &l) >= 0;
+	all = H5Literate(g->id, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
+			 collect_link, &l) >= 0;
 	with.labels = &labels;
 	r = look_for_labels(w, g, &l, &labels);
 	if (!r)
-		r = read_links(w, g, &l);
+		r = walk_links(w, g, &l);
 	if (!all && !r)
 		r = list_lost(w, g);
 	connect_flags(&l);

@@ -84,8 +84,6 @@ int hdf5_walk_note(struct walk *w, const struct hdf5_item *item);
 /* A link in a group, to a path of the mount (NULL: to nothing). */
 int hdf5_walk_note_link(struct walk *w, const struct group *in,
 			const char *name, const char *target);
-/* -ENOMEM, said. */
-int hdf5_walk_no_memory(struct walk *w);
 /* formats/hdf5/publish.c: a dataset as a directory: `dir` itself when it is there, else
  * a new one, `name` in `parent`.  *out (may be NULL) is its tensor. */
 int hdf5_publish_dataset(struct walk *w, const struct group *g,

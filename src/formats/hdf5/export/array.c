@@ -47,7 +47,7 @@ static int field_type(const struct dtype_field *f, hid_t *out,
 static int structure_type(const struct dtype *d, hid_t *out, struct error *err)
 {
 	hid_t t = H5Tcreate(H5T_COMPOUND, d->size), field;
-	int r = t < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+	int r = t < 0 ? error_no_memory(err, "the type of a dataset") : 0;
 
 	for (uint32_t i = 0; i < d->nfields && r == 0; i++) {
 		const struct dtype_field *f = &d->fields[i];
@@ -86,7 +86,7 @@ static int array_type(const struct tensor *t, hid_t *out, struct error *err)
 /* What all values of a list are. */
 enum values { NONE, WORDS, WHOLE, REAL, TRUTH };
 
-static enum values value_of(const json_t *v)
+static enum values kind_of_json_value(const json_t *v)
 {
 	switch (json_typeof(v)) {
 	case JSON_STRING: /* HDF5's strings end with a NUL */
@@ -105,12 +105,12 @@ static enum values value_of(const json_t *v)
 	}
 }
 
-static enum values values_of(const json_t *list)
+static enum values kind_of_json_list(const json_t *list)
 {
 	enum values all = NONE;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		enum values v = value_of(json_array_get(list, i));
+		enum values v = kind_of_json_value(json_array_get(list, i));
 		bool numbers = (v == WHOLE && all == REAL) ||
 			       (v == REAL && all == WHOLE);
 
@@ -150,7 +150,7 @@ static hid_t values_type(enum values v)
 
 /* A value in memory; all but words are little-endian on the machines that we know, and
  * the type says what they are. */
-static void put_value(const json_t *v, enum values as, void *to)
+static void store_json_value(const json_t *v, enum values as, void *to)
 {
 	const char *text;
 	int64_t whole;
@@ -177,15 +177,15 @@ static void put_value(const json_t *v, enum values as, void *to)
 }
 
 /* Values for H5Awrite: of one value, or of all in a list. */
-static void *values_new(const json_t *v, enum values as)
+static void *json_values_new(const json_t *v, enum values as)
 {
 	size_t width = as == TRUTH ? 1 : 8, n = json_array_size(v);
 	char *data = calloc(n + 1, width);
 
 	if (data && !json_is_array(v))
-		put_value(v, as, data);
+		store_json_value(v, as, data);
 	for (size_t i = 0; data && i < n; i++)
-		put_value(json_array_get(v, i), as, data + i * width);
+		store_json_value(json_array_get(v, i), as, data + i * width);
 	return data;
 }
 
@@ -193,7 +193,7 @@ static int make_attribute(struct making *m, hid_t to, const char *name,
 			  const json_t *v)
 {
 	bool list = json_is_array(v);
-	enum values as = list ? values_of(v) : value_of(v);
+	enum values as = list ? kind_of_json_list(v) : kind_of_json_value(v);
 	hsize_t n = json_array_size(v);
 	hid_t type, space, a = H5I_INVALID_HID;
 	cleanup_free void *data = NULL;
@@ -205,9 +205,9 @@ static int make_attribute(struct making *m, hid_t to, const char *name,
 			      name);
 		return 0;
 	}
-	data = values_new(v, as);
+	data = json_values_new(v, as);
 	if (!data)
-		return error_set(m->err, -ENOMEM, "out of memory");
+		return error_no_memory(m->err, "an attribute");
 	type = values_type(as);
 	space = list ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
 	if (type >= 0 && space >= 0)
@@ -233,7 +233,7 @@ static int make_attributes(struct making *m, hid_t to)
 	int r = 0;
 
 	if (!all)
-		return error_set(m->err, -ENOMEM, "out of memory");
+		return error_no_memory(m->err, "the attributes of an array");
 	json_object_foreach(all, name, v)
 	{
 		r = make_attribute(m, to, name, v);
@@ -246,7 +246,7 @@ static int make_attributes(struct making *m, hid_t to)
 
 /* ---- the dataset --------------------------------------------------------- */
 
-static hid_t space_of(const struct tensor *t)
+static hid_t array_dataspace(const struct tensor *t)
 {
 	hsize_t dims[RANK_MAX];
 
@@ -270,7 +270,7 @@ int monolith_make_array(struct making *m)
 		H5Tclose(type);
 		return r;
 	}
-	space = space_of(t);
+	space = array_dataspace(t);
 	to = space < 0 ? H5I_INVALID_HID
 		       : H5Dcreate2(m->out, path, type, space, m->lcpl, m->dcpl,
 				    H5P_DEFAULT);

@@ -31,14 +31,15 @@ static int copy_value(struct attributes *a, hid_t from, hid_t type,
 	int r = 0;
 
 	if (!data)
-		return error_set(a->m->err, -ENOMEM, "out of memory");
+		return error_no_memory(a->m->err, "an attribute");
 	hdf5_vlen_begin(from, MONOLITH_ATTRIBUTE_MAX);
 	if (H5Aread(from, type, data) < 0) {
 		hdf5_why(why, sizeof why);
 		r = hdf5_vlen_failed(&said);
 		monolith_note(a->m, a->path, "attribute %s: %s", name,
 			      r < 0 ? said.text : why);
-		r = r == -ENOMEM ? error_set(a->m->err, r, "out of memory") : 1;
+		r = r == -ENOMEM ? error_no_memory(a->m->err, "an attribute")
+				 : 1;
 	} else if (H5Awrite(to, type, data) < 0) {
 		r = monolith_failed(a->m, a->path, name);
 	}
@@ -46,8 +47,8 @@ static int copy_value(struct attributes *a, hid_t from, hid_t type,
 	return r;
 }
 
-static int create(struct attributes *a, hid_t from, const char *name,
-		  hid_t type, hid_t space)
+static int create_attribute(struct attributes *a, hid_t from, const char *name,
+			    hid_t type, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
 	hid_t acpl = H5Aget_create_plist(from), to;
@@ -89,7 +90,7 @@ static int copy_attribute(struct attributes *a, hid_t from, const char *name)
 			      "attribute %s: references lead nowhere here",
 			      name);
 	else
-		r = create(a, from, name, type, space);
+		r = create_attribute(a, from, name, type, space);
 	if (space >= 0)
 		H5Sclose(space);
 	if (type >= 0)
@@ -99,8 +100,8 @@ static int copy_attribute(struct attributes *a, hid_t from, const char *name)
 	return r;
 }
 
-static herr_t each_attribute(hid_t object, const char *name,
-			     const H5A_info_t *info, void *ctx)
+static herr_t copy_next_attribute(hid_t object, const char *name,
+				  const H5A_info_t *info, void *ctx)
 {
 	struct attributes *a = ctx;
 	hid_t from = H5Aopen(object, name, H5P_DEFAULT);
@@ -130,7 +131,7 @@ int monolith_attributes(struct making *m, const char *path, hid_t from,
 		H5Aiterate2(from, H5_INDEX_NAME,
 			    rest == HDF5_REST_SOME ? H5_ITER_NATIVE
 						   : H5_ITER_INC,
-			    &at, each_attribute, &a);
+			    &at, copy_next_attribute, &a);
 	if (m->err->code || rest == HDF5_REST_NONE)
 		return m->err->code;
 	monolith_note(m, path, "its attributes cannot all be read: %s", why);

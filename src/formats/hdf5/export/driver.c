@@ -32,15 +32,15 @@ static struct monolith_image *image_of(const H5FD_t *file)
 }
 
 /* Into the library's stack: it is what hdf5_why says. */
-static herr_t fail(const char *what)
+static herr_t push_driver_error(const char *what)
 {
 	H5Epush2(H5E_DEFAULT, __FILE__, "monolith", __LINE__, H5E_ERR_CLS,
 		 H5E_IO, H5E_WRITEERROR, "%s", what);
 	return -1;
 }
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
-			   haddr_t maxaddr)
+static H5FD_t *memory_file_open(const char *name, unsigned flags, hid_t fapl,
+				haddr_t maxaddr)
 {
 	struct monolith_image *const *info = H5Pget_driver_info(fapl);
 	struct memory_file *f;
@@ -55,47 +55,48 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl,
 	return &f->pub;
 }
 
-static herr_t driver_close(H5FD_t *file)
+static herr_t memory_file_close(H5FD_t *file)
 {
 	free(file);
 	return 0;
 }
 
-static herr_t driver_query(const H5FD_t *file, unsigned long *flags)
+static herr_t memory_file_query(const H5FD_t *file, unsigned long *flags)
 {
 	(void)file;
 	*flags = 0;
 	return 0;
 }
 
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type)
+static haddr_t memory_file_get_eoa(const H5FD_t *file, H5FD_mem_t type)
 {
 	(void)type;
 	return image_of(file)->eoa;
 }
 
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
+static herr_t memory_file_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t addr)
 {
 	(void)type;
 	image_of(file)->eoa = addr;
 	return 0;
 }
 
-static haddr_t driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			    hsize_t size)
+static haddr_t memory_file_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+				 hsize_t size)
 {
 	struct monolith_image *i = image_of(file);
 	uint64_t at = i->eoa;
 
 	(void)dxpl;
 	if (i->placing && type != H5FD_MEM_DRAW) {
-		fail("libhdf5 asks for room in a way that we do not know");
+		push_driver_error(
+			"libhdf5 asks for room in a way that we do not know");
 		return HADDR_UNDEF;
 	}
 	if (i->placing)
 		at = div_up(at, MONOLITH_PAGE) * MONOLITH_PAGE;
 	if (at > ADDRESS_MAX || size > ADDRESS_MAX - at) {
-		fail("it would be larger than a file can be");
+		push_driver_error("it would be larger than a file can be");
 		return HADDR_UNDEF;
 	}
 	i->eoa = at + size;
@@ -103,8 +104,8 @@ static haddr_t driver_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 }
 
 /* What was not written is zeros. */
-static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			  haddr_t addr, size_t size, void *buf)
+static herr_t memory_file_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+			       haddr_t addr, size_t size, void *buf)
 {
 	const struct monolith_image *i = image_of(file);
 	size_t n = addr < i->size ? (size_t)min_u64(size, i->size - addr) : 0;
@@ -116,8 +117,8 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	return 0;
 }
 
-static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
-			   haddr_t addr, size_t size, const void *buf)
+static herr_t memory_file_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
+				haddr_t addr, size_t size, const void *buf)
 {
 	struct monolith_image *i = image_of(file);
 	size_t end, room;
@@ -127,13 +128,14 @@ static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	if (i->placing && type == H5FD_MEM_DRAW && addr >= i->front)
 		return 0;
 	if (addr > MONOLITH_MAX || size > MONOLITH_MAX - addr)
-		return fail("there is too much in it beside data");
+		return push_driver_error("there is too much in it beside data");
 	end = addr + size;
 	if (end > i->room) {
 		room = 2 * end;
 		more = realloc(i->data, room);
 		if (!more)
-			return fail("out of memory");
+			return push_driver_error(
+				"out of memory for the HDF5 file that is made");
 		memset(more + i->room, 0, room - i->room);
 		i->data = more;
 		i->room = room;
@@ -154,15 +156,15 @@ static const H5FD_class_t driver_class = {
 	.maxaddr = ADDRESS_MAX,
 	.fc_degree = H5F_CLOSE_STRONG,
 	.fapl_size = sizeof(struct monolith_image *),
-	.open = driver_open,
-	.close = driver_close,
-	.query = driver_query,
-	.alloc = driver_alloc,
-	.get_eoa = driver_get_eoa,
-	.set_eoa = driver_set_eoa,
-	.get_eof = driver_get_eoa,
-	.read = driver_read,
-	.write = driver_write,
+	.open = memory_file_open,
+	.close = memory_file_close,
+	.query = memory_file_query,
+	.alloc = memory_file_alloc,
+	.get_eoa = memory_file_get_eoa,
+	.set_eoa = memory_file_set_eoa,
+	.get_eof = memory_file_get_eoa,
+	.read = memory_file_read,
+	.write = memory_file_write,
 	.fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 

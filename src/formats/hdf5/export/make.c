@@ -68,7 +68,7 @@ int monolith_parents(struct making *m, const char *path)
 	hid_t g;
 
 	if (!part)
-		return error_set(m->err, -ENOMEM, "out of memory");
+		return error_no_memory(m->err, "the path of a group");
 	for (char *s = strchr(part + 1, '/'); s; s = strchr(s + 1, '/')) {
 		*s = '\0';
 		if (H5Lexists(m->out, part, H5P_DEFAULT) <= 0) {
@@ -85,8 +85,9 @@ int monolith_parents(struct making *m, const char *path)
 }
 
 /* Open an object of the source; its file stays open for the next one. */
-static int open_object(struct making *m, uint32_t file, const char *object,
-		       const char *path, hid_t *out)
+static int monolith_open_object(struct making *m, uint32_t file,
+				const char *object, const char *path,
+				hid_t *out)
 {
 	int r;
 
@@ -106,7 +107,7 @@ static int open_object(struct making *m, uint32_t file, const char *object,
 	return *out < 0 ? monolith_failed(m, path, "it cannot be opened") : 0;
 }
 
-static int make_group(struct making *m, const struct hdf5_item *it)
+static int monolith_make_group(struct making *m, const struct hdf5_item *it)
 {
 	const char *path = *it->name ? it->name : "/";
 	hid_t from, to;
@@ -116,7 +117,7 @@ static int make_group(struct making *m, const struct hdf5_item *it)
 		return 0;
 	r = *it->name ? monolith_parents(m, path) : 0;
 	if (!r)
-		r = open_object(m, it->file, it->object, path, &from);
+		r = monolith_open_object(m, it->file, it->object, path, &from);
 	if (r < 0)
 		return r;
 	to = *it->name ? H5Gcreate2(m->out, path, m->lcpl, m->gcpl, H5P_DEFAULT)
@@ -129,7 +130,7 @@ static int make_group(struct making *m, const struct hdf5_item *it)
 	return r;
 }
 
-static int make_link(struct making *m, const struct hdf5_item *it)
+static int monolith_make_link(struct making *m, const struct hdf5_item *it)
 {
 	if (m->of)
 		return 0;
@@ -144,7 +145,7 @@ static int make_link(struct making *m, const struct hdf5_item *it)
 /* ---- datasets ------------------------------------------------------------ */
 
 /* Axes of the dataset, without those that its type has. */
-static hid_t space_of(const struct hdf5_tensor *h)
+static hid_t own_dataspace(const struct hdf5_tensor *h)
 {
 	const struct tensor *t = &h->t;
 	unsigned rank = t->rank;
@@ -170,7 +171,7 @@ int monolith_part_add(struct making *m, uint64_t bytes, const char *path)
 		kept = NULL; /* it is in the other list */
 	}
 	free(kept);
-	return error_set(m->err, -ENOMEM, "out of memory");
+	return error_no_memory(m->err, "the table of datasets");
 }
 
 struct dataset {
@@ -198,7 +199,7 @@ static int fill_dataset(struct making *m, const struct dataset *d, hid_t from,
 
 static int create_dataset(struct making *m, const struct dataset *d, hid_t from)
 {
-	hid_t stored = H5Dget_type(from), space = space_of(d->h), type, to;
+	hid_t stored = H5Dget_type(from), space = own_dataspace(d->h), type, to;
 	int r;
 
 	type = stored < 0 ? stored : monolith_type(stored, d->h);
@@ -250,8 +251,8 @@ static bool is_left_out(struct making *m, const struct dataset *d)
 	return true;
 }
 
-static int make_dataset(struct making *m, const struct hdf5_tensor *h,
-			size_t item)
+static int monolith_make_dataset(struct making *m, const struct hdf5_tensor *h,
+				 size_t item)
 {
 	struct dataset d = {.h = h, .path = h->t.name, .item = item};
 	hid_t from;
@@ -262,7 +263,7 @@ static int make_dataset(struct making *m, const struct hdf5_tensor *h,
 	d.text = !h->null && h->t.dtype.kind == DTYPE_STRING;
 	r = monolith_parents(m, d.path);
 	if (!r)
-		r = open_object(m, h->file, h->object, d.path, &from);
+		r = monolith_open_object(m, h->file, h->object, d.path, &from);
 	if (r < 0)
 		return r;
 	r = create_dataset(m, &d, from);
@@ -279,16 +280,17 @@ int monolith_make(struct making *m)
 		const struct hdf5_item *it = &m->s->items.at[i];
 
 		if (it->kind == HDF5_ITEM_GROUP) {
-			r = make_group(m, it);
+			r = monolith_make_group(m, it);
 		} else if (it->kind != HDF5_ITEM_DATASET) {
-			r = make_link(m, it);
+			r = monolith_make_link(m, it);
 		} else if (monolith_has(m, it->tensor)) {
-			r = make_dataset(m, it->tensor, i);
+			r = monolith_make_dataset(m, it->tensor, i);
 			met = met || it->tensor == m->of;
 		}
 	}
 	/* Fields are no items. */
-	return r || !m->of || met ? r : make_dataset(m, m->of, SIZE_MAX);
+	return r || !m->of || met ? r
+				  : monolith_make_dataset(m, m->of, SIZE_MAX);
 }
 
 /* ---- places -------------------------------------------------------------- */

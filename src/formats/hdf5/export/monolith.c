@@ -18,7 +18,7 @@ bool hdf5_has_data(const struct hdf5_tensor *h)
 /* ---- making it ----------------------------------------------------------- */
 
 /* Times would make other bytes each time. */
-static hid_t plist(hid_t class)
+static hid_t create_plist_without_times(hid_t class)
 {
 	hid_t p = H5Pcreate(class);
 
@@ -29,10 +29,10 @@ static hid_t plist(hid_t class)
 	return H5I_INVALID_HID;
 }
 
-static bool plists_open(struct making *m)
+static bool monolith_plists_open(struct making *m)
 {
-	m->gcpl = plist(H5P_GROUP_CREATE);
-	m->dcpl = plist(H5P_DATASET_CREATE);
+	m->gcpl = create_plist_without_times(H5P_GROUP_CREATE);
+	m->dcpl = create_plist_without_times(H5P_DATASET_CREATE);
 	m->lcpl = H5Pcreate(H5P_LINK_CREATE);
 	return m->gcpl >= 0 && m->dcpl >= 0 && m->lcpl >= 0 &&
 	       H5Pset_char_encoding(m->lcpl, H5T_CSET_UTF8) >= 0 &&
@@ -42,7 +42,7 @@ static bool plists_open(struct making *m)
 	       H5Pset_fill_time(m->dcpl, H5D_FILL_TIME_NEVER) >= 0;
 }
 
-static void plists_close(struct making *m)
+static void monolith_plists_close(struct making *m)
 {
 	if (m->gcpl >= 0)
 		H5Pclose(m->gcpl);
@@ -62,12 +62,12 @@ static int close_out(struct making *m, int r)
 				: r;
 }
 
-static int make_all(struct making *m)
+static int write_front_file(struct making *m)
 {
-	hid_t fcpl = plist(H5P_FILE_CREATE);
+	hid_t fcpl = create_plist_without_times(H5P_FILE_CREATE);
 	int r;
 
-	if (plists_open(m) && fcpl >= 0)
+	if (monolith_plists_open(m) && fcpl >= 0)
 		m->out = monolith_create(&m->image, fcpl);
 	r = m->out < 0 ? monolith_failed(m, "/", "no file can be made of it")
 	    : m->array ? monolith_make_array(m)
@@ -84,13 +84,13 @@ static int make_all(struct making *m)
 		r = close_out(m, r);
 	if (fcpl >= 0)
 		H5Pclose(fcpl);
-	plists_close(m);
+	monolith_plists_close(m);
 	return r;
 }
 
 /* ---- the message --------------------------------------------------------- */
 
-static char *pack(const struct making *m, const char *notes, size_t *len)
+static char *pack_front(const struct making *m, const char *notes, size_t *len)
 {
 	size_t parts = m->parts.n * sizeof *m->parts.at;
 	struct monolith_tail tail = {.size = m->image.eoa,
@@ -108,7 +108,7 @@ static char *pack(const struct making *m, const char *notes, size_t *len)
 	out = tail.front <= MONOLITH_MAX + MONOLITH_PAGE ? calloc(1, *len)
 							 : NULL;
 	if (!out) {
-		error_set(m->err, -ENOMEM, "out of memory");
+		error_no_memory(m->err, "the HDF5 file that is made");
 		return NULL;
 	}
 	if (m->image.size)
@@ -120,7 +120,7 @@ static char *pack(const struct making *m, const char *notes, size_t *len)
 	return out;
 }
 
-static char *make(struct making *m, size_t *len)
+static char *make_front(struct making *m, size_t *len)
 {
 	cleanup_free char *notes = NULL;
 	char *out = NULL;
@@ -129,14 +129,14 @@ static char *make(struct making *m, size_t *len)
 
 	m->notes = open_memstream(&notes, &notes_len);
 	if (!m->notes) {
-		error_set(m->err, -ENOMEM, "out of memory");
+		error_no_memory(m->err, "the HDF5 file that is made");
 		return NULL;
 	}
-	r = make_all(m);
+	r = write_front_file(m);
 	if (fclose(m->notes) && !r)
-		r = error_set(m->err, -ENOMEM, "out of memory");
+		r = error_no_memory(m->err, "the list of what is left out");
 	if (!r)
-		out = pack(m, notes, len);
+		out = pack_front(m, notes, len);
 	free(m->image.data);
 	return out;
 }
@@ -152,7 +152,7 @@ static char *make_locked(struct making *m, const char *whose, size_t *len,
 		H5I_INVALID_HID;
 	m->err = &why;
 	hdf5_lock();
-	out = make(m, len);
+	out = make_front(m, len);
 	hdf5_unlock();
 	for (size_t i = 0; i < m->paths.n; i++)
 		free(m->paths.at[i]);

@@ -26,7 +26,7 @@ struct reading {
 
 /* ---- reading ------------------------------------------------------------- */
 
-static bool add(struct reading *x, const void *data, size_t n)
+static bool text_append(struct reading *x, const void *data, size_t n)
 {
 	size_t room = x->out.room ? x->out.room : 4096;
 	char *more;
@@ -46,7 +46,7 @@ static bool add(struct reading *x, const void *data, size_t n)
 	return true;
 }
 
-static void put_value(void *ctx, const char *s, size_t len)
+static void text_keep_value(void *ctx, const char *s, size_t len)
 {
 	struct reading *x = ctx;
 	uint64_t n = len;
@@ -57,20 +57,20 @@ static void put_value(void *ctx, const char *s, size_t len)
 	    x->out.n - x->begin > MONOLITH_TEXT_MAX - len ||
 	    x->begin > MONOLITH_MAX)
 		x->code = -EFBIG;
-	else if (!add(x, &n, sizeof n) || !add(x, s, len))
+	else if (!text_append(x, &n, sizeof n) || !text_append(x, s, len))
 		x->code = -ENOMEM;
 }
 
-static int read_part(struct reading *x, struct tensor *t, uint32_t part,
-		     unsigned rank, const struct mosaic_piece *piece,
-		     uint64_t n, struct error *err)
+static int text_read_part(struct reading *x, struct tensor *t, uint32_t part,
+			  unsigned rank, const struct mosaic_piece *piece,
+			  uint64_t n, struct error *err)
 {
 	uint64_t skip = piece->skip;
 	struct box b;
 
 	while (n && !x->code) {
 		uint64_t took = box_front(&piece->from, rank, skip, n, &b);
-		int r = t->ops->values(t, part, &b, put_value, x, err);
+		int r = t->ops->values(t, part, &b, text_keep_value, x, err);
 
 		if (r < 0)
 			return r;
@@ -81,8 +81,9 @@ static int read_part(struct reading *x, struct tensor *t, uint32_t part,
 }
 
 /* Elements [at, at + n) of box b. */
-static int read_box(struct reading *x, struct tensor *t, const struct box *b,
-		    uint64_t at, uint64_t n, struct error *err)
+static int text_read_box(struct reading *x, struct tensor *t,
+			 const struct box *b, uint64_t at, uint64_t n,
+			 struct error *err)
 {
 	int r = 0;
 
@@ -100,21 +101,21 @@ static int read_box(struct reading *x, struct tensor *t, const struct box *b,
 			l = atomic_load(&t->parts[part].layout);
 		if (part < 0)
 			for (uint64_t i = 0; i < run; i++)
-				put_value(x, "", 0);
+				text_keep_value(x, "", 0);
 		else if (l && l->kind == LAYOUT_NESTED)
-			r = read_box(x, l->nested, &piece.from, piece.skip, run,
-				     err);
+			r = text_read_box(x, l->nested, &piece.from, piece.skip,
+					  run, err);
 		else
-			r = read_part(x, t, (uint32_t)part,
-				      l ? l->grid->rank : t->rank, &piece, run,
-				      err);
+			r = text_read_part(x, t, (uint32_t)part,
+					   l ? l->grid->rank : t->rank, &piece,
+					   run, err);
 		at += run;
 		n -= run;
 	}
 	return r;
 }
 
-static bool is_much(const struct tensor *t)
+static bool text_is_too_long(const struct tensor *t)
 {
 	uint64_t bytes;
 
@@ -124,7 +125,8 @@ static bool is_much(const struct tensor *t)
 	       bytes > MONOLITH_TEXT_MAX;
 }
 
-static int read_values(struct reading *x, struct tensor *t, struct error *err)
+static int text_read_dataset(struct reading *x, struct tensor *t,
+			     struct error *err)
 {
 	struct box whole = {.start = {0}};
 	int r;
@@ -132,33 +134,34 @@ static int read_values(struct reading *x, struct tensor *t, struct error *err)
 	for (unsigned i = 0; i < t->rank; i++)
 		whole.count[i] = t->shape[i];
 	x->begin = x->out.n;
-	x->code = is_much(t) ? -EFBIG : 0;
-	r = read_box(x, t, &whole, 0, t->elements, err);
+	x->code = text_is_too_long(t) ? -EFBIG : 0;
+	r = text_read_box(x, t, &whole, 0, t->elements, err);
 	if (!r && x->code)
-		r = error_set(err, x->code,
-			      x->code == -EFBIG ? "more text than is copied"
-						: "out of memory");
+		r = x->code == -EFBIG
+			    ? error_set(err, x->code,
+					"more text than is copied")
+			    : error_no_memory(err, "the text of a dataset");
 	return r;
 }
 
-static int read_item(struct reading *x, size_t i, struct tensor *t,
-		     struct error *err)
+static int text_read_item(struct reading *x, size_t i, struct tensor *t,
+			  struct error *err)
 {
 	struct monolith_text head = {.item = i};
 	struct error why = {0};
 	size_t at = x->out.n;
 	int r;
 
-	if (!add(x, &head, sizeof head))
-		return error_set(err, -ENOMEM, "out of memory");
-	r = read_values(x, t, &why);
+	if (!text_append(x, &head, sizeof head))
+		return error_no_memory(err, "the text of a dataset");
+	r = text_read_dataset(x, t, &why);
 	if (r == -ENOMEM || r == -ESTALE)
 		return error_set(err, r, "%s", why.text);
 	if (r < 0) {
 		head.lost = 1;
 		x->out.n = x->begin;
-		if (!add(x, why.text, strlen(why.text)))
-			return error_set(err, -ENOMEM, "out of memory");
+		if (!text_append(x, why.text, strlen(why.text)))
+			return error_no_memory(err, "the text of a dataset");
 	}
 	head.bytes = x->out.n - x->begin;
 	memcpy(x->out.at + at, &head, sizeof head);
@@ -177,7 +180,7 @@ int hdf5_texts_read(struct hdf5_source *s, const struct hdf5_tensor *of,
 
 		if (h && monolith_has(&m, h) && !h->t.why_not &&
 		    h->t.dtype.kind == DTYPE_STRING)
-			r = read_item(&x, i, &h->t, err);
+			r = text_read_item(&x, i, &h->t, err);
 	}
 	if (r < 0)
 		vec_free(&x.out);
@@ -188,8 +191,8 @@ int hdf5_texts_read(struct hdf5_source *s, const struct hdf5_tensor *of,
 
 /* ---- writing ------------------------------------------------------------- */
 
-static const char *find(const struct making *m, size_t i,
-			struct monolith_text *head)
+static const char *text_find_item(const struct making *m, size_t i,
+				  struct monolith_text *head)
 {
 	for (size_t at = 0; m->text_len - at >= sizeof *head;) {
 		memcpy(head, m->text + at, sizeof *head);
@@ -207,7 +210,7 @@ bool monolith_text_find(const struct making *m, size_t i, const char **why,
 			size_t *len)
 {
 	struct monolith_text head;
-	const char *text = find(m, i, &head);
+	const char *text = text_find_item(m, i, &head);
 
 	*why = "its text is not there";
 	*len = strlen(*why);
@@ -226,8 +229,8 @@ struct strings {
 	char *elements; /* n of `width`, or pointers to copies */
 };
 
-static bool put_string(struct strings *s, uint64_t i, const char *value,
-		       size_t len)
+static bool text_store_string(struct strings *s, uint64_t i, const char *value,
+			      size_t len)
 {
 	char *copy;
 
@@ -245,8 +248,8 @@ static bool put_string(struct strings *s, uint64_t i, const char *value,
 }
 
 /* 0, -ENOMEM, or -EIO: they are not n values. */
-static int put_strings(struct strings *s, const char *at, uint64_t left,
-		       uint64_t n)
+static int text_store_strings(struct strings *s, const char *at, uint64_t left,
+			      uint64_t n)
 {
 	uint64_t len;
 
@@ -258,7 +261,7 @@ static int put_strings(struct strings *s, const char *at, uint64_t left,
 		left -= sizeof len;
 		if (len > left)
 			return -EIO;
-		if (!put_string(s, i, at, len))
+		if (!text_store_string(s, i, at, len))
 			return -ENOMEM;
 		at += len;
 		left -= len;
@@ -266,7 +269,7 @@ static int put_strings(struct strings *s, const char *at, uint64_t left,
 	return left ? -EIO : 0;
 }
 
-static void free_strings(struct strings *s, uint64_t n)
+static void text_free_strings(struct strings *s, uint64_t n)
 {
 	char *copy;
 
@@ -282,7 +285,7 @@ int monolith_text_write(struct making *m, size_t i, const char *path,
 {
 	uint64_t n = m->s->items.at[i].tensor->t.elements, dims[RANK_MAX];
 	struct monolith_text head = {0};
-	const char *text = find(m, i, &head);
+	const char *text = text_find_item(m, i, &head);
 	unsigned rank;
 	hid_t leaf = hdf5_type_member(type, NULL, &rank, dims);
 	struct strings s = {.vlen = H5Tis_variable_str(leaf) > 0};
@@ -294,13 +297,13 @@ int monolith_text_write(struct making *m, size_t i, const char *path,
 	if (!s.elements || leaf < 0 || !text)
 		r = -ENOMEM;
 	else
-		r = put_strings(&s, text, head.bytes, n);
+		r = text_store_strings(&s, text, head.bytes, n);
 	if (r < 0)
 		error_set(m->err, r, "%s: its text cannot be copied", path);
 	else if (n && H5Dwrite(dset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT,
 			       s.elements) < 0)
 		r = monolith_failed(m, path, "its text cannot be written");
-	free_strings(&s, n);
+	text_free_strings(&s, n);
 	if (leaf >= 0)
 		H5Tclose(leaf);
 	return r;

@@ -14,7 +14,7 @@
 /* ---- fill value ---------------------------------------------------------- */
 
 /* Are n bytes the same `width` bytes again and again? */
-static bool repeats(const unsigned char *p, size_t n, size_t width)
+static bool repeats_pattern(const unsigned char *p, size_t n, size_t width)
 {
 	return n % width == 0 && !memcmp(p, p + width, n - width);
 }
@@ -37,16 +37,16 @@ int hdf5_fill_new(struct hdf5_source *s, const struct hdf5_description *d,
 		n = elements * recode->to;
 		bytes = malloc(n);
 		if (!bytes)
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the fill value");
 		recode_run(recode, d->fill, bytes, elements);
 	}
 	/* An array type has a value for each element of the array. */
-	if (!repeats(bytes ? bytes : d->fill, n, served->size))
+	if (!repeats_pattern(bytes ? bytes : d->fill, n, served->size))
 		return 1;
 	out->pattern =
 		intern_bytes(&s->intern, bytes ? bytes : d->fill, served->size);
 	out->width = served->size;
-	return out->pattern ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return out->pattern ? 0 : error_no_memory(err, "the fill value");
 }
 
 /* ---- recoding ------------------------------------------------------------ */
@@ -65,7 +65,9 @@ static int find_recode(struct hdf5_tensor *h, const struct hdf5_description *d,
 			return error_set(err, -ENOTSUP,
 					 "its type is too complicated");
 		l->recode = intern_bytes(&h->source->intern, &r, sizeof r);
-		return l->recode ? 0 : error_set(err, -ENOMEM, "out of memory");
+		return l->recode ? 0
+				 : error_no_memory(
+					   err, "the conversion of elements");
 	}
 	if (!dtype_is_binary(&h->t.dtype))
 		return 0;
@@ -77,14 +79,16 @@ static int find_recode(struct hdf5_tensor *h, const struct hdf5_description *d,
 	if (recode_is_identity(&r))
 		return 0;
 	l->recode = intern_bytes(&h->source->intern, &r, sizeof r);
-	return l->recode ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return l->recode ? 0
+			 : error_no_memory(err, "the conversion of elements");
 }
 
 /* ---- kinds of storage ---------------------------------------------------- */
 
-static int set_grid(struct hdf5_source *s, const struct hdf5_description *d,
-		    const uint64_t *chunk, uint32_t elem, struct layout *l,
-		    struct error *err)
+static int layout_set_grid(struct hdf5_source *s,
+			   const struct hdf5_description *d,
+			   const uint64_t *chunk, uint32_t elem,
+			   struct layout *l, struct error *err)
 {
 	struct grid g;
 
@@ -93,23 +97,25 @@ static int set_grid(struct hdf5_source *s, const struct hdf5_description *d,
 	    g.count >= TENSOR_CHUNK_MAX)
 		return error_set(err, -ENOTSUP, "it is too large");
 	l->grid = intern_bytes(&s->intern, &g, sizeof g);
-	return l->grid ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return l->grid ? 0 : error_no_memory(err, "the grid of chunks");
 }
 
 /* One chunk that is everything. */
-static int set_whole(struct hdf5_source *s, const struct hdf5_description *d,
-		     uint32_t elem, struct layout *l, struct error *err)
+static int layout_set_whole(struct hdf5_source *s,
+			    const struct hdf5_description *d, uint32_t elem,
+			    struct layout *l, struct error *err)
 {
 	uint64_t whole[RANK_MAX];
 
 	for (unsigned i = 0; i < d->rank; i++)
 		whole[i] = max_u64(d->shape[i], 1);
-	return set_grid(s, d, whole, elem, l, err);
+	return layout_set_grid(s, d, whole, elem, l, err);
 }
 
 /* What the library converts as a whole is cut into rows of about a MiB. */
-static int set_rows(struct hdf5_source *s, const struct hdf5_description *d,
-		    uint32_t elem, struct layout *l, struct error *err)
+static int layout_set_rows(struct hdf5_source *s,
+			   const struct hdf5_description *d, uint32_t elem,
+			   struct layout *l, struct error *err)
 {
 	uint64_t chunk[RANK_MAX], bytes = elem;
 
@@ -124,27 +130,27 @@ static int set_rows(struct hdf5_source *s, const struct hdf5_description *d,
 			bytes = UINT64_MAX;
 	}
 	l->kind = LAYOUT_CHUNKED;
-	return set_grid(s, d, chunk, elem, l, err);
+	return layout_set_grid(s, d, chunk, elem, l, err);
 }
 
-static uint64_t stored_bytes(const struct layout *l)
+static uint64_t layout_stored_bytes(const struct layout *l)
 {
 	uint64_t n = l->grid->count ? l->grid->chunk_bytes : 0;
 
 	return l->recode ? n / l->recode->to * l->recode->from : n;
 }
 
-static int set_stretches(struct hdf5_tensor *h, uint32_t file,
-			 const struct hdf5_description *d, struct layout *l,
-			 struct error *err)
+static int layout_set_stretches(struct hdf5_tensor *h, uint32_t file,
+				const struct hdf5_description *d,
+				struct layout *l, struct error *err)
 {
-	uint64_t want = stored_bytes(l), begin = 0;
+	uint64_t want = layout_stored_bytes(l), begin = 0;
 	struct stretch *x = calloc(d->nraw, sizeof *x);
 	uint32_t n = 0;
 
 	l->stretches = x;
 	if (!x)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the table of external files");
 	for (size_t i = 0; i < d->nraw && begin < want; i++) {
 		const struct hdf5_raw *raw = &d->raw[i];
 		int r = hdf5_resolve(h->source, file, raw->name,
@@ -169,11 +175,11 @@ static int set_stretches(struct hdf5_tensor *h, uint32_t file,
 }
 
 /* Contiguous data of a file that is several on disk. */
-static int set_joined(struct hdf5_tensor *h, uint32_t file,
-		      const struct hdf5_description *d, struct layout *l,
-		      struct error *err)
+static int layout_set_joined(struct hdf5_tensor *h, uint32_t file,
+			     const struct hdf5_description *d, struct layout *l,
+			     struct error *err)
 {
-	uint64_t want = stored_bytes(l), begin = 0, pos = d->pos;
+	uint64_t want = layout_stored_bytes(l), begin = 0, pos = d->pos;
 	struct handles *handles = h->source->handles;
 	struct handles_piece piece;
 	struct stretch *x = NULL;
@@ -190,7 +196,7 @@ static int set_joined(struct hdf5_tensor *h, uint32_t file,
 		more = reallocarray(x, n + 1, sizeof *x);
 		if (!more) {
 			free(x);
-			return error_set(err, -ENOMEM, "out of memory");
+			return error_no_memory(err, "the table of file pieces");
 		}
 		x = more;
 		x[n] = (struct stretch){
@@ -207,16 +213,16 @@ static int set_joined(struct hdf5_tensor *h, uint32_t file,
 	return 0;
 }
 
-static int set_contiguous(struct hdf5_tensor *h, uint32_t file,
-			  const struct hdf5_description *d, struct layout *l,
-			  struct error *err)
+static int layout_set_contiguous(struct hdf5_tensor *h, uint32_t file,
+				 const struct hdf5_description *d,
+				 struct layout *l, struct error *err)
 {
 	int r;
 
 	l->called = l->by_library && !d->nraw ? "contiguous" : NULL;
 	if (l->called)
-		return set_rows(h->source, d, h->t.dtype.size, l, err);
-	r = set_whole(h->source, d, h->t.dtype.size, l, err);
+		return layout_set_rows(h->source, d, h->t.dtype.size, l, err);
+	r = layout_set_whole(h->source, d, h->t.dtype.size, l, err);
 	if (r < 0)
 		return r;
 	l->kind = LAYOUT_LINEAR;
@@ -225,19 +231,21 @@ static int set_contiguous(struct hdf5_tensor *h, uint32_t file,
 				 "numbers of its type in external raw files "
 				 "cannot be converted");
 	if (d->nraw)
-		return set_stretches(h, file, d, l, err);
+		return layout_set_stretches(h, file, d, l, err);
 	l->pos = d->pos;
-	if (d->stored_bytes < stored_bytes(l))
+	if (d->stored_bytes < layout_stored_bytes(l))
 		return error_set(err, -EBADMSG,
 				 "it stores %" PRIu64 " bytes of %" PRIu64,
-				 d->stored_bytes, stored_bytes(l));
-	return l->joined ? set_joined(h, file, d, l, err) : 0;
+				 d->stored_bytes, layout_stored_bytes(l));
+	return l->joined ? layout_set_joined(h, file, d, l, err) : 0;
 }
 
-static int set_chunked(struct hdf5_tensor *h, const struct hdf5_description *d,
-		       struct layout *l, struct error *err)
+static int layout_set_chunked(struct hdf5_tensor *h,
+			      const struct hdf5_description *d,
+			      struct layout *l, struct error *err)
 {
-	int r = set_grid(h->source, d, d->chunk, h->t.dtype.size, l, err);
+	int r = layout_set_grid(h->source, d, d->chunk, h->t.dtype.size, l,
+				err);
 
 	l->kind = LAYOUT_CHUNKED;
 	l->raw_edges = d->raw_edges;
@@ -247,9 +255,9 @@ static int set_chunked(struct hdf5_tensor *h, const struct hdf5_description *d,
 	return r;
 }
 
-static int set_nested(struct hdf5_tensor *h, uint32_t p,
-		      const struct hdf5_description *d, struct layout *l,
-		      struct error *err)
+static int layout_set_nested(struct hdf5_tensor *h, uint32_t p,
+			     const struct hdf5_description *d, struct layout *l,
+			     struct error *err)
 {
 	struct hdf5_place at = {h->source, h->t.parts[p].file,
 				h->t.parts[p].dataset};
@@ -270,33 +278,33 @@ static int set_nested(struct hdf5_tensor *h, uint32_t p,
 	l->nested = &inner->t;
 	/* Axes without end are as long as the sources say, not the header. */
 	memcpy(is.shape, inner->t.shape, inner->t.rank * sizeof *is.shape);
-	return set_whole(h->source, &is, h->t.dtype.size, l, err);
+	return layout_set_whole(h->source, &is, h->t.dtype.size, l, err);
 }
 
-static int set_kind(struct hdf5_tensor *h, uint32_t p,
-		    const struct hdf5_description *d, struct layout *l,
-		    struct error *err)
+static int layout_set_kind(struct hdf5_tensor *h, uint32_t p,
+			   const struct hdf5_description *d, struct layout *l,
+			   struct error *err)
 {
 	uint32_t elem = h->t.dtype.size;
 
 	switch (d->storage) {
 	case HDF5_CHUNKED:
-		return set_chunked(h, d, l, err);
+		return layout_set_chunked(h, d, l, err);
 	case HDF5_CONTIGUOUS:
-		return set_contiguous(h, h->t.parts[p].file, d, l, err);
+		return layout_set_contiguous(h, h->t.parts[p].file, d, l, err);
 	case HDF5_COMPACT:
 		l->kind = LAYOUT_FETCHED;
 		break;
 	case HDF5_VIRTUAL:
-		return set_nested(h, p, d, l, err);
+		return layout_set_nested(h, p, d, l, err);
 	case HDF5_UNALLOCATED:
 		l->called = l->by_library ? "not allocated" : NULL;
 		if (l->called)
-			return set_rows(h->source, d, elem, l, err);
+			return layout_set_rows(h->source, d, elem, l, err);
 		l->kind = LAYOUT_ABSENT;
 		break;
 	}
-	return set_whole(h->source, d, elem, l, err);
+	return layout_set_whole(h->source, d, elem, l, err);
 }
 
 int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
@@ -307,7 +315,7 @@ int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
 	int r;
 
 	if (!l)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the layout of a dataset");
 	l->file = h->t.parts[p].file;
 	l->joined = handles_is_joined(h->source->handles, l->file);
 	l->fill = h->t.fill;
@@ -321,12 +329,12 @@ int hdf5_layout_new(struct hdf5_tensor *h, uint32_t p,
 		r = 0;
 	}
 	if (!r)
-		r = set_kind(h, p, d, l, err);
+		r = layout_set_kind(h, p, d, l, err);
 	l->pipeline = r < 0 ? NULL
 			    : intern_bytes(&h->source->intern, &d->pipeline,
 					   sizeof d->pipeline);
 	if (!r && !l->pipeline)
-		r = error_set(err, -ENOMEM, "out of memory");
+		r = error_no_memory(err, "the filter pipeline");
 	if (r < 0) {
 		tensor_free(l->nested);
 		free((void *)l->stretches);

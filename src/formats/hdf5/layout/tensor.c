@@ -19,7 +19,7 @@ static struct hdf5_tensor *hdf5_of(struct tensor *t)
 	return (struct hdf5_tensor *)t;
 }
 
-static struct hdf5_place place_of(struct tensor *t, uint32_t p)
+static struct hdf5_place place_of_part(struct tensor *t, uint32_t p)
 {
 	return (struct hdf5_place){hdf5_of(t)->source, t->parts[p].file,
 				   t->parts[p].dataset};
@@ -62,7 +62,7 @@ static int add_field_axes(struct hdf5_description *d, const struct tensor *t,
 static int hdf5_learn(struct tensor *t, uint32_t p, struct layout **out,
 		      struct error *err)
 {
-	struct hdf5_place at = place_of(t, p);
+	struct hdf5_place at = place_of_part(t, p);
 	struct hdf5_description d;
 	int r = hdf5_call_describe(&at, hdf5_of(t)->type, &d, err);
 
@@ -83,7 +83,7 @@ static int hdf5_locate_part(struct tensor *t, uint32_t p,
 			    const struct layout *l, uint64_t first, uint32_t n,
 			    struct location *out, struct error *err)
 {
-	struct hdf5_place at = place_of(t, p);
+	struct hdf5_place at = place_of_part(t, p);
 	uint64_t written = atomic_load(&t->parts[p].written);
 	int r = hdf5_call_locate(&at, l->grid, first, n, &written, out, err);
 
@@ -96,7 +96,7 @@ static int hdf5_list_part(struct tensor *t, uint32_t p, const struct layout *l,
 			  uint64_t *from, struct written *out, uint32_t room,
 			  uint32_t *n, struct error *err)
 {
-	struct hdf5_place at = place_of(t, p);
+	struct hdf5_place at = place_of_part(t, p);
 	uint64_t count;
 	int r = hdf5_call_list(&at, l->grid, from, out, room, n, &count, err);
 
@@ -109,7 +109,7 @@ static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
 			   uint64_t chunk, void *out, size_t size,
 			   struct error *err)
 {
-	struct hdf5_place at = place_of(t, p);
+	struct hdf5_place at = place_of_part(t, p);
 	struct location where;
 	int r = 0;
 
@@ -137,7 +137,7 @@ static int hdf5_values_part(struct tensor *t, uint32_t p, const struct box *b,
 			    hdf5_put *put, void *ctx, struct error *err)
 {
 	const struct layout *l = atomic_load(&t->parts[p].layout);
-	struct hdf5_place at = place_of(t, p);
+	struct hdf5_place at = place_of_part(t, p);
 
 	return hdf5_call_values(&at, b, l && l->grid ? l->grid->rank : t->rank,
 				&t->dtype, hdf5_of(t)->member, put, ctx, err);
@@ -207,14 +207,14 @@ static int note_filter(struct tensor *t, const struct layout *l,
 			     : "",
 		     package ? package : "") < 0) {
 		t->unreadable = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the name of a missing filter");
 	}
 	return 0;
 }
 
 /* Values that are shown as text or sequences come in rows, whole. */
-static int check_rows(struct hdf5_source *s, struct tensor *t,
-		      struct error *err)
+static int check_text_rows(struct hdf5_source *s, struct tensor *t,
+			   struct error *err)
 {
 	uint64_t row = 1;
 
@@ -240,8 +240,8 @@ static int check_rows(struct hdf5_source *s, struct tensor *t,
 	return 0;
 }
 
-static int set_type(struct hdf5_tensor *h, const struct hdf5_type *type,
-		    struct error *err)
+static int set_tensor_type(struct hdf5_tensor *h, const struct hdf5_type *type,
+			   struct error *err)
 {
 	struct hdf5_source *s = h->source;
 	struct tensor *t = &h->t;
@@ -253,7 +253,7 @@ static int set_type(struct hdf5_tensor *h, const struct hdf5_type *type,
 	if (!t->field && !h->member)
 		t->dtype = type->served;
 	if (!h->type)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the type of a dataset");
 	if (t->dtype.kind == DTYPE_OTHER)
 		return error_set(err, -ENOTSUP,
 				 "elements of type %s are not supported",
@@ -263,14 +263,14 @@ static int set_type(struct hdf5_tensor *h, const struct hdf5_type *type,
 	n = dtype_descr(&t->dtype, NULL, 0) + 1;
 	descr = malloc(n);
 	if (!descr)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the type of a dataset");
 	dtype_descr(&t->dtype, descr, n);
 	t->descr = intern_bytes(&s->intern, descr, n);
-	return t->descr ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return t->descr ? 0 : error_no_memory(err, "the type of a dataset");
 }
 
-static int set_shape(struct hdf5_tensor *h, unsigned rank,
-		     const uint64_t *shape, struct error *err)
+static int set_tensor_shape(struct hdf5_tensor *h, unsigned rank,
+			    const uint64_t *shape, struct error *err)
 {
 	struct tensor *t = &h->t;
 
@@ -278,7 +278,7 @@ static int set_shape(struct hdf5_tensor *h, unsigned rank,
 	t->shape =
 		intern_bytes(&h->source->intern, shape, rank * sizeof *shape);
 	if (!t->shape)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the shape of a dataset");
 	t->elements = 1;
 	for (unsigned i = 0; i < rank; i++)
 		if (mul_overflows(t->elements, shape[i], &t->elements))
@@ -286,14 +286,15 @@ static int set_shape(struct hdf5_tensor *h, unsigned rank,
 	if (mul_overflows(t->elements, t->dtype.size, &t->bytes) ||
 	    t->bytes > INT64_MAX)
 		return error_set(err, -ENOTSUP, "it is too large");
-	return dtype_is_binary(&t->dtype) ? 0 : check_rows(h->source, t, err);
+	return dtype_is_binary(&t->dtype) ? 0
+					  : check_text_rows(h->source, t, err);
 }
 
 /* ---- parts --------------------------------------------------------------- */
 
 /* The dataset itself as the only part. */
-static int set_single(struct hdf5_tensor *h, const struct hdf5_description *d,
-		      struct error *err)
+static int set_only_part(struct hdf5_tensor *h,
+			 const struct hdf5_description *d, struct error *err)
 {
 	struct tensor *t = &h->t;
 	struct layout *l;
@@ -301,7 +302,7 @@ static int set_single(struct hdf5_tensor *h, const struct hdf5_description *d,
 
 	t->parts = calloc(1, sizeof *t->parts);
 	if (!t->parts)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the layout of a dataset");
 	t->nparts = 1;
 	t->parts[0].file = h->file;
 	t->parts[0].dataset = h->object;
@@ -315,8 +316,8 @@ static int set_single(struct hdf5_tensor *h, const struct hdf5_description *d,
 }
 
 /* Its own fill value, which gaps of a mosaic have, in served order. */
-static int set_fill(struct hdf5_tensor *h, const struct hdf5_description *d,
-		    struct error *err)
+static int set_tensor_fill(struct hdf5_tensor *h,
+			   const struct hdf5_description *d, struct error *err)
 {
 	struct recode r;
 	bool odd = h->t.stored.kind == DTYPE_OTHER;
@@ -342,26 +343,27 @@ static int set_fill(struct hdf5_tensor *h, const struct hdf5_description *d,
 }
 
 /* 0, or why it is listed only. */
-static int fill_in(struct hdf5_tensor *h, const struct hdf5_description *d,
-		   const struct hdf5_type *type, struct error *err)
+static int apply_description(struct hdf5_tensor *h,
+			     const struct hdf5_description *d,
+			     const struct hdf5_type *type, struct error *err)
 {
 	uint64_t shape[RANK_MAX];
 	int r;
 
 	memcpy(shape, d->shape, sizeof shape);
-	r = set_type(h, type, err);
+	r = set_tensor_type(h, type, err);
 	h->null = d->null && !r;
 	if (d->null)
 		return error_set(err, -ENOTSUP,
 				 "it has a null dataspace, so no elements");
 	if (!r)
-		r = set_fill(h, d, err);
+		r = set_tensor_fill(h, d, err);
 	if (!r && d->storage == HDF5_VIRTUAL)
 		r = hdf5_virtual_new(h, d, shape, err);
 	if (!r)
-		r = set_shape(h, d->rank, shape, err);
+		r = set_tensor_shape(h, d->rank, shape, err);
 	if (!r && d->storage != HDF5_VIRTUAL)
-		r = set_single(h, d, err);
+		r = set_only_part(h, d, err);
 	if (!r && h->t.mosaic && h->t.nparts)
 		h->t.set.unit = h->t.bytes / h->t.nparts;
 	return r;
@@ -415,7 +417,7 @@ struct hdf5_tensor *hdf5_tensor_new(const struct hdf5_place *at,
 	struct hdf5_tensor *h = tensor_plain(at, name);
 	struct error err = {0};
 
-	if (h && d && fill_in(h, d, &d->type, &err) < 0)
+	if (h && d && apply_description(h, d, &d->type, &err) < 0)
 		why = &err;
 	return h && why ? list_only(h, why) : h;
 }
@@ -429,13 +431,13 @@ struct hdf5_tensor *hdf5_tensor_nested(struct hdf5_tensor *outer,
 	int r;
 
 	if (!h) {
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "a virtual dataset in a virtual dataset");
 		return NULL;
 	}
 	h->t.depth = outer->t.depth + 1;
 	h->t.field = outer->t.field;
 	h->member = outer->member;
-	r = fill_in(h, d, outer->type, err);
+	r = apply_description(h, d, outer->type, err);
 	if (!r)
 		return h;
 	tensor_free(&h->t);
@@ -458,7 +460,7 @@ struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
 		name = NULL;
 	h = name ? tensor_plain(&at, name) : NULL;
 	if (!h) {
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "a field of a dataset");
 		return NULL;
 	}
 	h->t.dtype = *served;
@@ -466,6 +468,6 @@ struct hdf5_tensor *hdf5_tensor_field(const struct hdf5_tensor *of,
 	h->member = intern_text(&of->source->intern, path);
 	r = add_field_axes(&x, &h->t, err);
 	if (!r)
-		r = fill_in(h, &x, of->type, err);
+		r = apply_description(h, &x, of->type, err);
 	return r < 0 ? list_only(h, err) : h;
 }

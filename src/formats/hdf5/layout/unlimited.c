@@ -149,8 +149,8 @@ static int tiles_of_length(struct builder *b, const struct hdf5_mapping *m,
 }
 
 /* What a source looks like; -ENODATA: it is not there. */
-static int look_at(struct builder *b, uint32_t part, struct hdf5_description *d,
-		   struct error *why)
+static int describe_mapped_source(struct builder *b, uint32_t part,
+				  struct hdf5_description *d, struct error *why)
 {
 	const struct part *p = &b->parts.at[part];
 	struct hdf5_place at = {b->h->source, p->file, p->dataset};
@@ -170,7 +170,7 @@ static int source_length(struct builder *b, uint32_t part, unsigned axis,
 	struct hdf5_tensor *inner;
 	struct hdf5_description d;
 	struct error why = {0};
-	int r = look_at(b, part, &d, &why);
+	int r = describe_mapped_source(b, part, &d, &why);
 
 	if (r < 0)
 		return r;
@@ -233,7 +233,7 @@ int hdf5_add_pattern(struct builder *b, const struct hdf5_mapping *m,
 		r = hdf5_builder_part(b, file, dataset, &part);
 		if (r < 0)
 			return r;
-		r = look_at(b, part, &d, &why);
+		r = describe_mapped_source(b, part, &d, &why);
 		if (r == -ENODATA) {
 			hdf5_builder_drop(b, before);
 			return 0;

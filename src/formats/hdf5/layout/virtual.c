@@ -22,11 +22,6 @@
 #include "formats/hdf5/file/resolve.h"
 #include "formats/hdf5/layout/tensor.h"
 
-static int no_memory(struct builder *b)
-{
-	return error_set(b->err, -ENOMEM, "out of memory");
-}
-
 /* ---- names --------------------------------------------------------------- */
 
 static bool has_pattern(const char *s)
@@ -64,8 +59,8 @@ char *hdf5_name_of_block(const char *s, uint64_t block)
 
 /* ---- parts --------------------------------------------------------------- */
 
-static size_t slot_of(const struct builder *b, uint32_t file,
-		      const char *dataset)
+static size_t part_slot(const struct builder *b, uint32_t file,
+			const char *dataset)
 {
 	size_t i = ((uintptr_t)dataset >> 4) * 31 + file * 2654435761u;
 
@@ -88,8 +83,8 @@ static bool slots_grow(struct builder *b)
 	b->slots = calloc(want, sizeof *b->slots);
 	b->nslots = b->slots ? want : 0;
 	for (size_t i = 0; b->slots && i < b->parts.n; i++)
-		b->slots[slot_of(b, b->parts.at[i].file,
-				 b->parts.at[i].dataset)] = (uint32_t)i + 1;
+		b->slots[part_slot(b, b->parts.at[i].file,
+				   b->parts.at[i].dataset)] = (uint32_t)i + 1;
 	return b->slots;
 }
 
@@ -109,14 +104,17 @@ int hdf5_builder_part(struct builder *b, const char *file, const char *dataset,
 	p.dataset = intern_bytes(&b->h->source->intern, dataset,
 				 strlen(dataset) + 1);
 	if (!p.dataset || !slots_grow(b))
-		return no_memory(b);
-	at = slot_of(b, p.file, p.dataset);
+		return error_no_memory(
+			b->err, "the table of sources of a virtual dataset");
+	at = part_slot(b, p.file, p.dataset);
 	if (!b->slots[at]) {
 		if (b->parts.n >= TENSOR_PARTS_MAX - 1)
 			return error_set(b->err, -ENOTSUP,
 					 "it has too many sources");
 		if (!vec_push(&b->parts, p))
-			return no_memory(b);
+			return error_no_memory(
+				b->err,
+				"the table of sources of a virtual dataset");
 		b->slots[at] = (uint32_t)b->parts.n;
 	}
 	*out = b->slots[at] - 1;
@@ -131,7 +129,7 @@ void hdf5_builder_drop(struct builder *b, size_t n)
 	if (b->parts.n <= n)
 		return;
 	p = &b->parts.at[--b->parts.n];
-	b->slots[slot_of(b, p->file, p->dataset)] = 0;
+	b->slots[part_slot(b, p->file, p->dataset)] = 0;
 }
 
 /* ---- mappings ------------------------------------------------------------ */
@@ -149,14 +147,16 @@ int hdf5_builder_tile(struct builder *b, const uint64_t *to,
 
 	t.slabs = malloc((4 * (size_t)(n + k) + 1) * sizeof *t.slabs);
 	if (!t.slabs)
-		return no_memory(b);
+		return error_no_memory(b->err,
+				       "a mapping of a virtual dataset");
 	memcpy(t.slabs, to, 4 * n * sizeof *to);
 	if (k)
 		memcpy(t.slabs + 4 * n, from, 4 * k * sizeof *from);
 	if (vec_push(&b->tiles, t))
 		return 0;
 	free(t.slabs);
-	return no_memory(b);
+	return error_no_memory(b->err,
+			       "the table of mappings of a virtual dataset");
 }
 
 /* The shape must hdf5_builder_reach `end` along an open axis. */
@@ -197,7 +197,8 @@ static int add_mapping(struct builder *b, const struct hdf5_mapping *m)
 	file = hdf5_name_of_block(m->file, 0);
 	dataset = hdf5_name_of_block(m->dataset, 0);
 	if (!file || !dataset)
-		return no_memory(b);
+		return error_no_memory(
+			b->err, "the name of a source of a virtual dataset");
 	r = hdf5_builder_part(b, file, dataset, &part);
 	if (r < 0)
 		return r;

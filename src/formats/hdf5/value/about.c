@@ -28,7 +28,8 @@
 
 /* ---- a coordinate --------------------------------------------------------- */
 
-static json_t *attribute(struct hdf5_listing *l, hid_t object, const char *name)
+static json_t *list_optional_attribute(struct hdf5_listing *l, hid_t object,
+				       const char *name)
 {
 	return H5Aexists(object, name) > 0
 		       ? hdf5_list_attribute(l, object, name)
@@ -38,7 +39,7 @@ static json_t *attribute(struct hdf5_listing *l, hid_t object, const char *name)
 static void add_words(struct hdf5_listing *l, hid_t dset, const char *name,
 		      json_t *axis)
 {
-	json_t *v = attribute(l, dset, name);
+	json_t *v = list_optional_attribute(l, dset, name);
 
 	if (json_is_string(v) && json_string_length(v) <= WORDS_MAX)
 		json_object_set(axis, name, v);
@@ -102,7 +103,7 @@ static json_t *scaled_axis(struct hdf5_listing *l, hid_t file,
 /* ---- NeXus ---------------------------------------------------------------- */
 
 /* Words of "[x,y]" or "x:y". */
-static json_t *split(const char *s)
+static json_t *split_words(const char *s)
 {
 	static const char between[] = "[],: ";
 	json_t *words = json_array();
@@ -119,13 +120,13 @@ static json_t *split(const char *s)
 /* An attribute that is a list of words, or one word; NULL: it is not there. */
 static json_t *words_of(struct hdf5_listing *l, hid_t object, const char *name)
 {
-	json_t *v = attribute(l, object, name), *words = NULL;
+	json_t *v = list_optional_attribute(l, object, name), *words = NULL;
 
 	if (json_is_array(v))
 		return v;
 	/* In brackets: not listed, or not read. */
 	if (json_is_string(v) && *json_string_value(v) != '(')
-		words = split(json_string_value(v));
+		words = split_words(json_string_value(v));
 	json_decref(v);
 	return words;
 }
@@ -133,7 +134,7 @@ static json_t *words_of(struct hdf5_listing *l, hid_t object, const char *name)
 static bool has_word(struct hdf5_listing *l, hid_t object, const char *name,
 		     const char *word)
 {
-	json_t *v = attribute(l, object, name);
+	json_t *v = list_optional_attribute(l, object, name);
 	bool is = json_is_string(v) && !strcmp(json_string_value(v), word);
 
 	for (size_t i = 0; i < json_array_size(v) && !is; i++)
@@ -143,8 +144,8 @@ static bool has_word(struct hdf5_listing *l, hid_t object, const char *name,
 }
 
 /* The axis that word k of n is for; `rank`: not said. */
-static size_t index_of(struct hdf5_listing *l, hid_t group, const char *word,
-		       size_t k, size_t n, size_t rank)
+static size_t axis_of_word(struct hdf5_listing *l, hid_t group,
+			   const char *word, size_t k, size_t n, size_t rank)
 {
 	cleanup_free char *name = NULL;
 	json_t *v, *one;
@@ -154,7 +155,7 @@ static size_t index_of(struct hdf5_listing *l, hid_t group, const char *word,
 		name = NULL;
 		return rank;
 	}
-	v = attribute(l, group, name);
+	v = list_optional_attribute(l, group, name);
 	one = json_is_array(v) ? json_array_get(v, 0) : v;
 	if (json_is_integer(one) && json_array_size(v) <= 1) {
 		json_int_t i = json_integer_value(one);
@@ -185,7 +186,8 @@ static bool nexus_axes(struct hdf5_listing *l, hid_t group, json_t *words,
 
 	for (size_t k = 0; k < n && k < RANK_MAX; k++) {
 		const char *word = text_at(words, k);
-		size_t i = word ? index_of(l, group, word, k, n, rank) : rank;
+		size_t i =
+			word ? axis_of_word(l, group, word, k, n, rank) : rank;
 		json_t *axis;
 
 		if (i == rank || !*word || !strcmp(word, ".") ||
@@ -299,7 +301,7 @@ char *hdf5_about_here(const struct hdf5_place *at, struct error *err)
 			read_about(&l, o.object, at->object, about);
 		text = l.failed ? NULL : json_exact(about, HDF5_LISTING_DUMP);
 		if (!text)
-			error_set(err, -ENOMEM, "out of memory");
+			error_no_memory(err, "the description of an object");
 	}
 	if (!text)
 		hdf5_place_prefix(at, err);

@@ -35,14 +35,14 @@ struct value {
 	hsize_t dims[RANK_MAX];
 };
 
-static json_t *unread(struct hdf5_listing *l)
+static json_t *mark_unread(struct hdf5_listing *l)
 {
 	l->unread = true;
 	return json_string("(cannot be read)");
 }
 
-static json_t *described(struct hdf5_listing *l, const struct value *v,
-			 const char *why)
+static json_t *describe_value(struct hdf5_listing *l, const struct value *v,
+			      const char *why)
 {
 	char name[80] = "unknown", text[160];
 	struct hdf5_type t;
@@ -55,8 +55,8 @@ static json_t *described(struct hdf5_listing *l, const struct value *v,
 }
 
 /* Values from *p on as nested arrays, as the shape says; NULL: one failed. */
-static json_t *nest(struct hdf5_json *j, const struct value *v, int axis,
-		    const char **p, struct error *err)
+static json_t *nest_values(struct hdf5_json *j, const struct value *v, int axis,
+			   const char **p, struct error *err)
 {
 	json_t *a, *one;
 
@@ -67,8 +67,8 @@ static json_t *nest(struct hdf5_json *j, const struct value *v, int axis,
 	}
 	a = json_array();
 	for (hsize_t i = 0; i < v->dims[axis]; i++)
-		if (json_array_append_new(a, nest(j, v, axis + 1, p, err)) <
-		    0) {
+		if (json_array_append_new(
+			    a, nest_values(j, v, axis + 1, p, err)) < 0) {
 			json_decref(a);
 			return NULL;
 		}
@@ -103,8 +103,9 @@ static const char *why_not_read(hid_t dset, size_t size)
 	return why;
 }
 
-static json_t *listed(struct hdf5_listing *l, const struct value *v,
-		      struct hdf5_json *j, struct error *err)
+static json_t *list_elements_of_value(struct hdf5_listing *l,
+				      const struct value *v,
+				      struct hdf5_json *j, struct error *err)
 {
 	cleanup_free char *data = calloc(v->n, v->size);
 	const char *p = data;
@@ -124,14 +125,14 @@ static json_t *listed(struct hdf5_listing *l, const struct value *v,
 				       data);
 	if (dxpl >= 0)
 		H5Pclose(dxpl);
-	out = r < 0 ? unread(l) : nest(j, v, 0, &p, err);
+	out = r < 0 ? mark_unread(l) : nest_values(j, v, 0, &p, err);
 	l->values += v->n;
 	l->bytes += v->n * v->size + hdf5_vlen_used();
 	hdf5_vlen_end();
 	return out;
 }
 
-static json_t *read_value(struct hdf5_listing *l, const struct value *v)
+static json_t *read_listed_value(struct hdf5_listing *l, const struct value *v)
 {
 	struct error err = {.code = 0};
 	const char *why = NULL;
@@ -143,25 +144,25 @@ static json_t *read_value(struct hdf5_listing *l, const struct value *v)
 	if (v->n > VALUES_MAX || v->size > BYTES_MAX / v->n ||
 	    v->n > OBJECT_VALUES_MAX - min_u64(l->values, OBJECT_VALUES_MAX) ||
 	    l->bytes > OBJECT_BYTES_MAX)
-		return described(l, v, "too many to list");
+		return describe_value(l, v, "too many to list");
 	if (v->none)
 		return json_array();
 	if (v->is_dataset)
 		why = why_not_read(v->id, v->size);
 	if (why)
-		return described(l, v, why);
+		return describe_value(l, v, why);
 	if (hdf5_json_new(v->type, l->paths, &j, &err) < 0)
 		return err.code == -ENOMEM ? NULL
-					   : described(l, v, "not shown");
-	out = listed(l, v, j, &err);
+					   : describe_value(l, v, "not shown");
+	out = list_elements_of_value(l, v, j, &err);
 	if (!out && err.code == -ENOTSUP)
-		out = described(l, v, "too long to list");
+		out = describe_value(l, v, "too long to list");
 	hdf5_json_free(j);
 	return out;
 }
 
 /* False when the library does not say. */
-static bool open_value(struct value *v)
+static bool open_listed_value(struct value *v)
 {
 	v->type = v->is_dataset ? H5Dget_type(v->id) : H5Aget_type(v->id);
 	v->space = v->is_dataset ? H5Dget_space(v->id) : H5Aget_space(v->id);
@@ -186,16 +187,16 @@ static bool open_value(struct value *v)
 }
 
 /* `why` not NULL: described. */
-static json_t *value_of(struct hdf5_listing *l, hid_t id, bool is_dataset,
-			const char *why)
+static json_t *list_value(struct hdf5_listing *l, hid_t id, bool is_dataset,
+			  const char *why)
 {
 	struct value v = {.id = id, .is_dataset = is_dataset};
 	json_t *j;
 
-	if (!open_value(&v))
-		j = unread(l);
+	if (!open_listed_value(&v))
+		j = mark_unread(l);
 	else
-		j = why ? described(l, &v, why) : read_value(l, &v);
+		j = why ? describe_value(l, &v, why) : read_listed_value(l, &v);
 	if (v.space >= 0)
 		H5Sclose(v.space);
 	if (v.type >= 0)
@@ -208,7 +209,8 @@ json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
 			    const char *name)
 {
 	hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
-	json_t *v = attr < 0 ? unread(l) : value_of(l, attr, false, NULL);
+	json_t *v =
+		attr < 0 ? mark_unread(l) : list_value(l, attr, false, NULL);
 
 	if (attr >= 0)
 		H5Aclose(attr);
@@ -218,7 +220,7 @@ json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
 
 json_t *hdf5_list_dataset(struct hdf5_listing *l, hid_t dset, const char *why)
 {
-	return value_of(l, dset, true, why);
+	return list_value(l, dset, true, why);
 }
 
 /* ---- all attributes of an object ----------------------------------------- */
@@ -228,7 +230,8 @@ struct attributes {
 	json_t *all;
 };
 
-static void lose(struct hdf5_listing *l, const char *name, const char *why)
+static void note_unread_attribute(struct hdf5_listing *l, const char *name,
+				  const char *why)
 {
 	if (!l->lost.names)
 		l->lost.names = json_object();
@@ -237,7 +240,7 @@ static void lose(struct hdf5_listing *l, const char *name, const char *why)
 }
 
 /* Words in the place of values. */
-static void add_lost(struct attributes *a)
+static void list_lost_attributes(struct attributes *a)
 {
 	const char *name;
 	json_t *why;
@@ -252,8 +255,8 @@ static void add_lost(struct attributes *a)
 	}
 }
 
-static herr_t each(hid_t object, const char *name, const H5A_info_t *info,
-		   void *ctx)
+static herr_t list_next_attribute(hid_t object, const char *name,
+				  const H5A_info_t *info, void *ctx)
 {
 	struct attributes *a = ctx;
 	json_t *key = json_text(name, strlen(name)), *v;
@@ -264,8 +267,9 @@ static herr_t each(hid_t object, const char *name, const H5A_info_t *info,
 	if (!key || json_object_set_new(a->all, json_string_value(key), v) < 0)
 		a->l->failed = true;
 	else if (a->l->unread)
-		lose(a->l, json_string_value(key),
-		     "its value cannot be read: it is damaged");
+		note_unread_attribute(
+			a->l, json_string_value(key),
+			"its value cannot be read: it is damaged");
 	json_decref(key);
 	return a->l->failed ? -1 : 0;
 }
@@ -279,16 +283,16 @@ json_t *hdf5_list_attributes(struct hdf5_listing *l, hid_t object,
 	if (!a.all)
 		l->failed = true;
 	else
-		add_lost(&a);
+		list_lost_attributes(&a);
 	if (!l->failed && l->lost.rest != HDF5_REST_ALL)
 		H5Aiterate2(object, H5_INDEX_NAME,
 			    l->lost.rest == HDF5_REST_SOME ? H5_ITER_NATIVE
 							   : H5_ITER_INC,
-			    &at, each, &a);
+			    &at, list_next_attribute, &a);
 	if (!l->failed)
 		return a.all;
 	json_decref(a.all);
-	error_set(err, -ENOMEM, "out of memory");
+	error_no_memory(err, "the attributes of an object");
 	return NULL;
 }
 
@@ -298,7 +302,7 @@ int hdf5_listing_open(struct hdf5_listing *l, struct hdf5_source *s,
 {
 	*l = (struct hdf5_listing){
 		.s = s, .paths = hdf5_paths_new(object), .lost = *lost};
-	return l->paths ? 0 : error_set(err, -ENOMEM, "out of memory");
+	return l->paths ? 0 : error_no_memory(err, "the paths of objects");
 }
 
 void hdf5_listing_close(struct hdf5_listing *l)
@@ -326,7 +330,7 @@ char *hdf5_attributes_here(const struct hdf5_place *at, struct error *err)
 	if (all)
 		text = json_exact(all, HDF5_LISTING_DUMP);
 	if (all && !text)
-		error_set(err, -ENOMEM, "out of memory");
+		error_no_memory(err, "the attributes of an object");
 	if (!text)
 		hdf5_place_prefix(at, err);
 	json_decref(all);

@@ -51,12 +51,12 @@ struct dictionary {
 	json_t *out;
 };
 
-static json_t *read_group(struct reading *r, hid_t group,
-			  const struct dictionary *in);
+static json_t *read_metadata_group(struct reading *r, hid_t group,
+				   const struct dictionary *in);
 
 /* ---- items ---------------------------------------------------------------- */
 
-static int count(const char *text, size_t n, void *ctx)
+static int count_dumped_bytes(const char *text, size_t n, void *ctx)
 {
 	(void)text;
 	*(size_t *)ctx += n;
@@ -64,7 +64,7 @@ static int count(const char *text, size_t n, void *ctx)
 }
 
 /* May another item be looked at? */
-static bool take(struct dictionary *d)
+static bool admit_metadata_item(struct dictionary *d)
 {
 	struct reading *r = d->r;
 
@@ -77,8 +77,8 @@ static bool take(struct dictionary *d)
 }
 
 /* Set an item; its value is counted if it is no group.  NULL: it was said. */
-static herr_t put(struct dictionary *d, const char *name, json_t *v,
-		  bool counted)
+static herr_t set_metadata_item(struct dictionary *d, const char *name,
+				json_t *v, bool counted)
 {
 	json_t *key = json_text(name, strlen(name));
 	struct reading *r = d->r;
@@ -86,7 +86,7 @@ static herr_t put(struct dictionary *d, const char *name, json_t *v,
 	char words[64];
 
 	if (counted && v)
-		json_dump_callback(v, count, &n,
+		json_dump_callback(v, count_dumped_bytes, &n,
 				   HDF5_LISTING_DUMP | JSON_ENCODE_ANY);
 	r->looked += n;
 	if (n > TEXT_MAX - r->text) {
@@ -106,46 +106,46 @@ static herr_t put(struct dictionary *d, const char *name, json_t *v,
 }
 
 /* The rest of a name that begins so, else NULL. */
-static const char *behind(const char *name, const char *prefix)
+static const char *text_after_prefix(const char *name, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
 	return strncmp(name, prefix, n) ? NULL : name + n;
 }
 
-static herr_t each_attribute(hid_t group, const char *name,
-			     const H5A_info_t *info, void *ctx)
+static herr_t read_metadata_attribute(hid_t group, const char *name,
+				      const H5A_info_t *info, void *ctx)
 {
 	struct dictionary *d = ctx;
-	const char *key = behind(name, "_list_empty_");
+	const char *key = text_after_prefix(name, "_list_empty_");
 	json_t *v;
 
 	(void)info;
-	if (!take(d))
+	if (!admit_metadata_item(d))
 		return 1;
 	if (!key)
-		key = behind(name, "_tuple_empty_");
+		key = text_after_prefix(name, "_tuple_empty_");
 	if (key)
-		return put(d, key, json_array(), true);
-	key = behind(name, "_bs_");
+		return set_metadata_item(d, key, json_array(), true);
+	key = text_after_prefix(name, "_bs_");
 	v = hdf5_list_attribute(d->r->l, group, name);
 	if (v && json_is_string(v) && !strcmp(json_string_value(v), "_None_")) {
 		json_decref(v);
 		v = json_null();
 	}
-	return put(d, key ? key : name, v, true);
+	return set_metadata_item(d, key ? key : name, v, true);
 }
 
 /* ---- lists ---------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+static int compare_item_numbers(const void *a, const void *b)
 {
 	return strverscmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The values of an object in the order of its keys, which are numbers, or names
  * that end with one.  An object that was cut stays one. */
-static json_t *as_list(json_t *o)
+static json_t *list_of_items(json_t *o)
 {
 	vec(const char *) keys = VEC_EMPTY;
 	json_t *v, *list;
@@ -157,7 +157,7 @@ static json_t *as_list(json_t *o)
 	list = json_array();
 	json_object_foreach(o, key, v) ok = ok && vec_push(&keys, key);
 	if (ok && keys.n)
-		qsort(keys.at, keys.n, sizeof *keys.at, by_number);
+		qsort(keys.at, keys.n, sizeof *keys.at, compare_item_numbers);
 	for (size_t i = 0; ok && i < keys.n; i++)
 		ok = json_array_append(list, json_object_get(o, keys.at[i])) >=
 		     0;
@@ -180,8 +180,8 @@ static const char *without_length(const char *s)
 /* ---- signals -------------------------------------------------------------- */
 
 /* A group in a group, read; NULL: there is none. */
-static json_t *member(struct reading *r, hid_t group, const char *name,
-		      const struct dictionary *in)
+static json_t *read_group_member(struct reading *r, hid_t group,
+				 const char *name, const struct dictionary *in)
 {
 	hid_t id = H5Lexists(group, name, H5P_DEFAULT) > 0
 			   ? H5Oopen(group, name, H5P_DEFAULT)
@@ -189,7 +189,7 @@ static json_t *member(struct reading *r, hid_t group, const char *name,
 	json_t *v = NULL;
 
 	if (id >= 0 && H5Iget_type(id) == H5I_GROUP)
-		v = read_group(r, id, in);
+		v = read_metadata_group(r, id, in);
 	if (id >= 0)
 		H5Oclose(id);
 	return v;
@@ -197,8 +197,8 @@ static json_t *member(struct reading *r, hid_t group, const char *name,
 
 /* Axes in the order of the array, null where one is missing; NULL: none is
  * there. */
-static json_t *read_axes(struct reading *r, hid_t group, unsigned rank,
-			 const struct dictionary *in)
+static json_t *read_signal_axes(struct reading *r, hid_t group, unsigned rank,
+				const struct dictionary *in)
 {
 	json_t *axes = json_array(), *one;
 	unsigned found = 0;
@@ -206,17 +206,17 @@ static json_t *read_axes(struct reading *r, hid_t group, unsigned rank,
 
 	for (unsigned i = 0; i < rank; i++) {
 		snprintf(name, sizeof name, "axis-%u", i);
-		one = member(r, group, name, in);
+		one = read_group_member(r, group, name, in);
 		found += one != NULL;
 		if (json_array_append_new(axes, one ? one : json_null()) < 0)
 			r->l->failed = true;
 	}
 	/* Files of before 1.0. */
 	snprintf(name, sizeof name, "_list_%u_axes", rank);
-	one = found < rank ? member(r, group, name, in) : NULL;
+	one = found < rank ? read_group_member(r, group, name, in) : NULL;
 	if (one || !found) {
 		json_decref(axes);
-		axes = one ? as_list(one) : NULL;
+		axes = one ? list_of_items(one) : NULL;
 	}
 	return axes;
 }
@@ -230,14 +230,14 @@ static void read_signal(struct reading *r, hid_t group, hid_t dset,
 	json_t *axes = NULL, *metadata;
 
 	if (rank > 0 && rank <= RANK_MAX)
-		axes = read_axes(r, group, (unsigned)rank, in);
+		axes = read_signal_axes(r, group, (unsigned)rank, in);
 	if (space >= 0)
 		H5Sclose(space);
 	if (!axes)
 		return;
-	metadata = member(r, group, "metadata", in);
+	metadata = read_group_member(r, group, "metadata", in);
 	if (!metadata) /* before 1.2 */
-		metadata = member(r, group, "mapped_parameters", in);
+		metadata = read_group_member(r, group, "mapped_parameters", in);
 	if (json_object_set_new(out, "axes", axes) < 0 ||
 	    (metadata && json_object_set_new(out, "metadata", metadata) < 0))
 		r->l->failed = true;
@@ -264,57 +264,59 @@ static json_t *inner_signal(struct dictionary *d, hid_t group)
 
 /* ---- groups --------------------------------------------------------------- */
 
-static herr_t put_group(struct dictionary *d, const char *name, hid_t id)
+static herr_t set_group_item(struct dictionary *d, const char *name, hid_t id)
 {
-	const char *key = behind(name, "_sig_");
+	const char *key = text_after_prefix(name, "_sig_");
 	json_t *v;
 
 	if (key)
-		return put(d, key, inner_signal(d, id), false);
-	v = read_group(d->r, id, d);
-	key = behind(name, "_hspy_AxesManager_");
+		return set_metadata_item(d, key, inner_signal(d, id), false);
+	v = read_metadata_group(d->r, id, d);
+	key = text_after_prefix(name, "_hspy_AxesManager_");
 	if (key)
-		return put(d, key, as_list(v), false);
-	key = behind(name, "_list_");
+		return set_metadata_item(d, key, list_of_items(v), false);
+	key = text_after_prefix(name, "_list_");
 	if (!key)
-		key = behind(name, "_tuple_");
-	return key ? put(d, without_length(key), as_list(v), false)
-		   : put(d, name, v, false);
+		key = text_after_prefix(name, "_tuple_");
+	return key ? set_metadata_item(d, without_length(key), list_of_items(v),
+				       false)
+		   : set_metadata_item(d, name, v, false);
 }
 
-static herr_t put_dataset(struct dictionary *d, const char *name, hid_t id)
+static herr_t set_dataset_item(struct dictionary *d, const char *name, hid_t id)
 {
-	const char *key = behind(name, "_list_");
+	const char *key = text_after_prefix(name, "_list_");
 
 	if (!key)
-		key = behind(name, "_tuple_");
-	return put(d, key ? key : name, hdf5_list_dataset(d->r->l, id, NULL),
-		   true);
+		key = text_after_prefix(name, "_tuple_");
+	return set_metadata_item(d, key ? key : name,
+				 hdf5_list_dataset(d->r->l, id, NULL), true);
 }
 
-static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info,
-			void *ctx)
+static herr_t read_metadata_link(hid_t group, const char *name,
+				 const H5L_info_t *info, void *ctx)
 {
 	struct dictionary *d = ctx;
 	hid_t id = H5I_INVALID_HID;
 	herr_t r;
 
-	if (!take(d))
+	if (!admit_metadata_item(d))
 		return 1;
 	if (info->type == H5L_TYPE_HARD || info->type == H5L_TYPE_SOFT)
 		id = H5Oopen(group, name, H5P_DEFAULT);
 	switch (id < 0 ? H5I_BADID : H5Iget_type(id)) {
 	case H5I_GROUP:
-		r = put_group(d, name, id);
+		r = set_group_item(d, name, id);
 		break;
 	case H5I_DATASET:
-		r = put_dataset(d, name, id);
+		r = set_dataset_item(d, name, id);
 		break;
 	case H5I_DATATYPE:
-		r = put(d, name, json_string("(a type)"), true);
+		r = set_metadata_item(d, name, json_string("(a type)"), true);
 		break;
 	default:
-		r = put(d, name,
+		r = set_metadata_item(
+			d, name,
 			json_string(info->type == H5L_TYPE_HARD
 					    ? "(cannot be read)"
 					    : "(a link, not followed)"),
@@ -326,7 +328,8 @@ static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info,
 }
 
 /* Something is left out: how many items, or that they cannot be read. */
-static void put_rest(struct dictionary *d, hid_t group, bool readable)
+static void note_items_left_out(struct dictionary *d, hid_t group,
+				bool readable)
 {
 	H5G_info_t links;
 	H5O_info_t o;
@@ -341,7 +344,7 @@ static void put_rest(struct dictionary *d, hid_t group, bool readable)
 		d->r->l->failed = true;
 }
 
-static void read_items(struct dictionary *d, hid_t group)
+static void read_metadata_items(struct dictionary *d, hid_t group)
 {
 	hsize_t at = 0;
 	char why[256];
@@ -349,18 +352,18 @@ static void read_items(struct dictionary *d, hid_t group)
 
 	if (hdf5_lost_rest(group, why, sizeof why) != HDF5_REST_ALL)
 		r = H5Aiterate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
-				each_attribute, d);
+				read_metadata_attribute, d);
 
 	at = 0;
 	if (r == 0)
 		r = H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at,
-			       each_link, d);
+			       read_metadata_link, d);
 	if (r != 0)
-		put_rest(d, group, r > 0);
+		note_items_left_out(d, group, r > 0);
 }
 
-static json_t *read_group(struct reading *r, hid_t group,
-			  const struct dictionary *in)
+static json_t *read_metadata_group(struct reading *r, hid_t group,
+				   const struct dictionary *in)
 {
 	struct dictionary d = {.r = r, .in = in};
 	H5O_info_t info;
@@ -376,7 +379,7 @@ static json_t *read_group(struct reading *r, hid_t group,
 		return json_string("(nested too deep)");
 	d.out = json_object();
 	if (d.out)
-		read_items(&d, group);
+		read_metadata_items(&d, group);
 	else
 		r->l->failed = true;
 	return d.out;

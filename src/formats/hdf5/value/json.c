@@ -23,20 +23,20 @@ struct hdf5_json {
 	int code;    /* why it failed */
 };
 
-static json_t *value(struct hdf5_json *j, const struct plan_node *n,
-		     const unsigned char *p);
+static json_t *element_value(struct hdf5_json *j, const struct plan_node *n,
+			     const unsigned char *p);
 
-static json_t *fail(struct hdf5_json *j, int code)
+static json_t *fail_element(struct hdf5_json *j, int code)
 {
 	if (!j->code)
 		j->code = code;
 	return NULL;
 }
 
-static bool take(struct hdf5_json *j, size_t n)
+static bool spend_letters(struct hdf5_json *j, size_t n)
 {
 	if (n > j->left) {
-		fail(j, -ENOTSUP);
+		fail_element(j, -ENOTSUP);
 		return false;
 	}
 	j->left -= n;
@@ -45,7 +45,7 @@ static bool take(struct hdf5_json *j, size_t n)
 
 /* ---- numbers ------------------------------------------------------------- */
 
-static uint64_t gather(const unsigned char *p, size_t size, bool big)
+static uint64_t gather_integer(const unsigned char *p, size_t size, bool big)
 {
 	uint64_t v = 0;
 
@@ -54,7 +54,7 @@ static uint64_t gather(const unsigned char *p, size_t size, bool big)
 	return v;
 }
 
-static json_t *integer(uint64_t v, bool sign)
+static json_t *integer_value(uint64_t v, bool sign)
 {
 	char digits[24];
 
@@ -64,16 +64,16 @@ static json_t *integer(uint64_t v, bool sign)
 	return json_string(digits);
 }
 
-static json_t *hex(struct hdf5_json *j, const unsigned char *p, size_t n)
+static json_t *hex_digits(struct hdf5_json *j, const unsigned char *p, size_t n)
 {
 	static const char digit[] = "0123456789abcdef";
 	cleanup_free char *s = NULL;
 
-	if (!take(j, 2 * n))
+	if (!spend_letters(j, 2 * n))
 		return NULL;
 	s = malloc(2 * n + 1);
 	if (!s)
-		return fail(j, -ENOMEM);
+		return fail_element(j, -ENOMEM);
 	for (size_t i = 0; i < n; i++) {
 		s[2 * i] = digit[p[i] >> 4];
 		s[2 * i + 1] = digit[p[i] & 15];
@@ -82,7 +82,7 @@ static json_t *hex(struct hdf5_json *j, const unsigned char *p, size_t n)
 }
 
 /* Digits of a little-endian two's complement number; `p` is spoilt. */
-static json_t *decimal(unsigned char *p, size_t size, bool sign)
+static json_t *wide_integer_value(unsigned char *p, size_t size, bool sign)
 {
 	char digits[PLAN_NUMBER_MAX * 3 + 2], *d = digits + sizeof digits;
 	bool minus = sign && p[size - 1] & 0x80, more = true;
@@ -112,42 +112,42 @@ static json_t *decimal(unsigned char *p, size_t size, bool sign)
 }
 
 /* The number as a type that this machine has, or in whole bytes. */
-static bool converted(const struct plan_node *n, const unsigned char *p,
-		      void *room)
+static bool convert_number(const struct plan_node *n, const unsigned char *p,
+			   void *room)
 {
 	memcpy(room, p, n->size);
 	return H5Tconvert(n->type, n->into, 1, room, NULL, H5P_DEFAULT) >= 0;
 }
 
-static json_t *number(struct hdf5_json *j, const struct plan_node *n,
-		      const unsigned char *p)
+static json_t *number_value(struct hdf5_json *j, const struct plan_node *n,
+			    const unsigned char *p)
 {
 	unsigned char room[PLAN_NUMBER_MAX];
 	uint64_t v;
 
 	switch (n->how) {
 	case PLAN_DIRECT:
-		v = gather(p, n->size, n->big);
+		v = gather_integer(p, n->size, n->big);
 		if (n->sign && n->size < 8 && v >> (n->size * 8 - 1))
 			v |= UINT64_MAX << n->size * 8;
-		return integer(v, n->sign);
+		return integer_value(v, n->sign);
 	case PLAN_CONVERTED:
-		if (!converted(n, p, room))
+		if (!convert_number(n, p, room))
 			break;
 		memcpy(&v, room, sizeof v);
-		return integer(v, n->sign);
+		return integer_value(v, n->sign);
 	case PLAN_WIDE:
-		if (!converted(n, p, room))
+		if (!convert_number(n, p, room))
 			break;
-		return decimal(room, n->size, n->sign);
+		return wide_integer_value(room, n->size, n->sign);
 	case PLAN_BYTES:
 		break;
 	}
-	return hex(j, p, n->size);
+	return hex_digits(j, p, n->size);
 }
 
-static json_t *real(struct hdf5_json *j, const struct plan_node *n,
-		    const unsigned char *p)
+static json_t *real_value(struct hdf5_json *j, const struct plan_node *n,
+			  const unsigned char *p)
 {
 	unsigned char room[PLAN_NUMBER_MAX];
 	char digits[64];
@@ -155,7 +155,7 @@ static json_t *real(struct hdf5_json *j, const struct plan_node *n,
 	double v;
 
 	if (n->how == PLAN_DIRECT) {
-		uint64_t bits = gather(p, n->size, n->big);
+		uint64_t bits = gather_integer(p, n->size, n->big);
 		uint32_t low = (uint32_t)bits;
 		float f;
 
@@ -163,8 +163,8 @@ static json_t *real(struct hdf5_json *j, const struct plan_node *n,
 		memcpy(&v, &bits, sizeof v);
 		return json_number(n->size == 4 ? (double)f : v);
 	}
-	if (n->how != PLAN_CONVERTED || !converted(n, p, room))
-		return hex(j, p, n->size);
+	if (n->how != PLAN_CONVERTED || !convert_number(n, p, room))
+		return hex_digits(j, p, n->size);
 	memcpy(&wide, room, sizeof wide);
 	v = (double)wide;
 	if (isnan(v) || (long double)v == wide)
@@ -173,8 +173,8 @@ static json_t *real(struct hdf5_json *j, const struct plan_node *n,
 	return json_string(digits);
 }
 
-static json_t *named(struct hdf5_json *j, const struct plan_node *n,
-		     const unsigned char *p)
+static json_t *enum_value(struct hdf5_json *j, const struct plan_node *n,
+			  const unsigned char *p)
 {
 	const char *name;
 
@@ -182,8 +182,8 @@ static json_t *named(struct hdf5_json *j, const struct plan_node *n,
 		return json_boolean(*p);
 	name = plan_name(n, p);
 	if (!name)
-		return number(j, n->child, p);
-	if (!take(j, strlen(name)))
+		return number_value(j, n->child, p);
+	if (!spend_letters(j, strlen(name)))
 		return NULL;
 	return json_text(name, strlen(name));
 }
@@ -204,8 +204,8 @@ size_t hdf5_string_length(const char *s, size_t width, H5T_str_t pad)
 	return width;
 }
 
-static json_t *text(struct hdf5_json *j, const struct plan_node *n,
-		    const unsigned char *p)
+static json_t *string_value(struct hdf5_json *j, const struct plan_node *n,
+			    const unsigned char *p)
 {
 	const char *s = (const char *)p;
 	size_t len;
@@ -216,17 +216,17 @@ static json_t *text(struct hdf5_json *j, const struct plan_node *n,
 	} else {
 		len = hdf5_string_length(s, n->size, n->pad);
 	}
-	return take(j, len) ? json_text(s ? s : "", len) : NULL;
+	return spend_letters(j, len) ? json_text(s ? s : "", len) : NULL;
 }
 
-static json_t *reference(struct hdf5_json *j, const struct plan_node *n,
-			 const unsigned char *p)
+static json_t *reference_value(struct hdf5_json *j, const struct plan_node *n,
+			       const unsigned char *p)
 {
 	struct hdf5_meaning m;
 	json_t *v;
 
 	if (hdf5_reference_read(j->paths, n->type, p, &m) < 0)
-		return fail(j, -ENOMEM);
+		return fail_element(j, -ENOMEM);
 	if (!m.path) {
 		v = json_null();
 	} else if (!m.selection) {
@@ -243,8 +243,8 @@ static json_t *reference(struct hdf5_json *j, const struct plan_node *n,
 
 /* ---- what consists of others --------------------------------------------- */
 
-static json_t *object(struct hdf5_json *j, const struct plan_node *n,
-		      const unsigned char *p)
+static json_t *compound_value(struct hdf5_json *j, const struct plan_node *n,
+			      const unsigned char *p)
 {
 	json_t *o = json_object();
 
@@ -252,70 +252,70 @@ static json_t *object(struct hdf5_json *j, const struct plan_node *n,
 		const struct plan_node *m = &n->child[i];
 
 		if (json_object_set_new(o, m->name,
-					value(j, m, p + m->offset)) < 0)
-			fail(j, -ENOMEM);
+					element_value(j, m, p + m->offset)) < 0)
+			fail_element(j, -ENOMEM);
 	}
 	return o;
 }
 
-static json_t *list(struct hdf5_json *j, const struct plan_node *of,
-		    const unsigned char *p, size_t n)
+static json_t *list_elements(struct hdf5_json *j, const struct plan_node *of,
+			     const unsigned char *p, size_t n)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < n && !j->code; i++, p += of->size)
-		if (json_array_append_new(a, value(j, of, p)) < 0)
-			fail(j, -ENOMEM);
+		if (json_array_append_new(a, element_value(j, of, p)) < 0)
+			fail_element(j, -ENOMEM);
 	return a;
 }
 
 /* Arrays from `axis` on; *p moves behind what was taken. */
-static json_t *nest(struct hdf5_json *j, const struct plan_node *n,
-		    unsigned axis, const unsigned char **p)
+static json_t *nest_array(struct hdf5_json *j, const struct plan_node *n,
+			  unsigned axis, const unsigned char **p)
 {
 	json_t *a;
 
 	if (axis + 1 == n->rank) {
-		a = list(j, n->child, *p, n->dims[axis]);
+		a = list_elements(j, n->child, *p, n->dims[axis]);
 		*p += n->dims[axis] * n->child->size;
 		return a;
 	}
 	a = json_array();
 	for (hsize_t i = 0; i < n->dims[axis] && !j->code; i++)
-		if (json_array_append_new(a, nest(j, n, axis + 1, p)) < 0)
-			fail(j, -ENOMEM);
+		if (json_array_append_new(a, nest_array(j, n, axis + 1, p)) < 0)
+			fail_element(j, -ENOMEM);
 	return a;
 }
 
-static json_t *value(struct hdf5_json *j, const struct plan_node *n,
-		     const unsigned char *p)
+static json_t *element_value(struct hdf5_json *j, const struct plan_node *n,
+			     const unsigned char *p)
 {
 	hvl_t sequence;
 
-	if (!take(j, 1))
+	if (!spend_letters(j, 1))
 		return NULL;
 	switch (n->class) {
 	case H5T_INTEGER:
 	case H5T_BITFIELD:
 	case H5T_TIME:
-		return number(j, n, p);
+		return number_value(j, n, p);
 	case H5T_FLOAT:
-		return real(j, n, p);
+		return real_value(j, n, p);
 	case H5T_ENUM:
-		return named(j, n, p);
+		return enum_value(j, n, p);
 	case H5T_STRING:
-		return text(j, n, p);
+		return string_value(j, n, p);
 	case H5T_REFERENCE:
-		return reference(j, n, p);
+		return reference_value(j, n, p);
 	case H5T_COMPOUND:
-		return object(j, n, p);
+		return compound_value(j, n, p);
 	case H5T_ARRAY:
-		return nest(j, n, 0, &p);
+		return nest_array(j, n, 0, &p);
 	case H5T_VLEN:
 		memcpy(&sequence, p, sizeof sequence);
-		return list(j, n->child, sequence.p, sequence.len);
+		return list_elements(j, n->child, sequence.p, sequence.len);
 	default:
-		return hex(j, p, n->size);
+		return hex_digits(j, p, n->size);
 	}
 }
 
@@ -327,7 +327,7 @@ int hdf5_json_value(struct hdf5_json *j, const void *data, json_t **out,
 	j->left = HDF5_JSON_MAX;
 	j->code = 0;
 	*out = NULL;
-	v = value(j, &j->root, data);
+	v = element_value(j, &j->root, data);
 	if (!j->code && !v)
 		j->code = -ENOMEM;
 	if (!j->code) {
@@ -340,7 +340,7 @@ int hdf5_json_value(struct hdf5_json *j, const void *data, json_t **out,
 				 "a value of more than %zu numbers and letters "
 				 "is not shown as text",
 				 HDF5_JSON_MAX);
-	return error_set(err, -ENOMEM, "out of memory");
+	return error_no_memory(err, "a value as text");
 }
 
 int hdf5_json_new(hid_t type, struct hdf5_paths *paths, struct hdf5_json **out,
@@ -352,9 +352,9 @@ int hdf5_json_new(hid_t type, struct hdf5_paths *paths, struct hdf5_json **out,
 	*out = NULL;
 	if (r < 0) {
 		hdf5_json_free(j);
-		return error_set(err, r,
-				 r == -ENOMEM ? "out of memory"
-					      : "its type cannot be read");
+		return r == -ENOMEM
+			       ? error_no_memory(err, "the plan of a type")
+			       : error_set(err, r, "its type cannot be read");
 	}
 	j->paths = paths;
 	*out = j;

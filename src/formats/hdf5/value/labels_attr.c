@@ -25,19 +25,15 @@ struct attribute {
 	hsize_t dims[RANK_MAX];
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, -ENOMEM, "out of memory");
-}
-
-static int unreadable(const struct attribute *a, struct error *err)
+static int unreadable_label_attribute(const struct attribute *a,
+				      struct error *err)
 {
 	return error_set(err, -EIO, "the attribute '%s' cannot be read",
 			 a->name);
 }
 
 /* The attribute is open, its type and space may be. */
-static int learn(struct attribute *a, struct error *err)
+static int learn_label_attribute(struct attribute *a, struct error *err)
 {
 	H5S_class_t class = H5S_NO_CLASS;
 	uint64_t bytes;
@@ -46,18 +42,18 @@ static int learn(struct attribute *a, struct error *err)
 	if (a->space >= 0)
 		class = H5Sget_simple_extent_type(a->space);
 	if (a->type < 0 || class == H5S_NO_CLASS)
-		return unreadable(a, err);
+		return unreadable_label_attribute(a, err);
 	if (class == H5S_SIMPLE)
 		rank = H5Sget_simple_extent_ndims(a->space);
 	a->size = H5Tget_size(a->type);
 	if (rank < 0 || rank > RANK_MAX || !a->size ||
 	    (rank && H5Sget_simple_extent_dims(a->space, a->dims, NULL) < 0))
-		return unreadable(a, err);
+		return unreadable_label_attribute(a, err);
 	a->rank = (unsigned)rank;
 	a->n = class != H5S_NULL;
 	for (unsigned i = 0; i < a->rank; i++)
 		if (mul_overflows(a->n, a->dims[i], &a->n))
-			return unreadable(a, err);
+			return unreadable_label_attribute(a, err);
 	if (!a->n)
 		return error_set(err, -EINVAL, "the attribute '%s' is empty",
 				 a->name);
@@ -82,18 +78,18 @@ static bool is_unsigned(hid_t type)
 	return is;
 }
 
-static int read_numbers(const struct attribute *a, struct class_labels *l,
-			struct error *err)
+static int read_label_numbers(const struct attribute *a, struct class_labels *l,
+			      struct error *err)
 {
 	cleanup_free int64_t *v = calloc(a->n, sizeof *v);
 	const bool natural = is_unsigned(a->type);
 
 	if (!v)
-		return no_memory(err);
+		return error_no_memory(err, "the labels");
 	if (a->size > sizeof *v ||
 	    H5Aread(a->id, natural ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, v) <
 		    0)
-		return unreadable(a, err);
+		return unreadable_label_attribute(a, err);
 	for (uint64_t i = 0; i < a->n; i++) {
 		if (natural && v[i] < 0)
 			return error_set(err, -ERANGE,
@@ -115,7 +111,8 @@ struct strings {
 };
 
 /* Length of string i, and where it is. */
-static size_t string_at(const struct strings *x, uint64_t i, const char **s)
+static size_t label_string_at(const struct strings *x, uint64_t i,
+			      const char **s)
 {
 	const char *at = x->data + i * x->a->size;
 
@@ -126,20 +123,20 @@ static size_t string_at(const struct strings *x, uint64_t i, const char **s)
 	return *s ? strlen(*s) : 0;
 }
 
-static int keep_strings(const struct strings *x, struct class_labels *l,
-			struct error *err)
+static int store_label_strings(const struct strings *x, struct class_labels *l,
+			       struct error *err)
 {
 	const char *s;
 	size_t all = 0;
 	char *to;
 
 	for (uint64_t i = 0; i < l->n; i++)
-		all += string_at(x, i, &s) + 1;
+		all += label_string_at(x, i, &s) + 1;
 	to = l->text = malloc(all);
 	if (!to)
-		return no_memory(err);
+		return error_no_memory(err, "the labels");
 	for (uint64_t i = 0; i < l->n; i++) {
-		size_t n = string_at(x, i, &s);
+		size_t n = label_string_at(x, i, &s);
 
 		if (n && memchr(s, 0, n))
 			return error_set(err, -EBADMSG,
@@ -156,8 +153,8 @@ static int keep_strings(const struct strings *x, struct class_labels *l,
 	return 0;
 }
 
-static int read_strings(const struct attribute *a, struct class_labels *l,
-			struct error *err)
+static int read_label_strings(const struct attribute *a, struct class_labels *l,
+			      struct error *err)
 {
 	cleanup_free char *data = calloc(a->n, a->size);
 	struct strings x = {a, data, H5Tis_variable_str(a->type) > 0,
@@ -165,20 +162,21 @@ static int read_strings(const struct attribute *a, struct class_labels *l,
 	int r;
 
 	if (!data)
-		return no_memory(err);
+		return error_no_memory(err, "the labels");
 	if (x.variable && a->size != sizeof(char *))
-		return unreadable(a, err);
+		return unreadable_label_attribute(a, err);
 	hdf5_vlen_begin(a->id, BYTES_MAX);
-	r = H5Aread(a->id, a->type, data) < 0 ? unreadable(a, err)
-					      : keep_strings(&x, l, err);
+	r = H5Aread(a->id, a->type, data) < 0
+		    ? unreadable_label_attribute(a, err)
+		    : store_label_strings(&x, l, err);
 	hdf5_vlen_end();
 	return r;
 }
 
 /* ---- labels ----------------------------------------------------------------- */
 
-static int read_labels(const struct attribute *a, struct class_labels *l,
-		       struct error *err)
+static int read_label_values(const struct attribute *a, struct class_labels *l,
+			     struct error *err)
 {
 	H5T_class_t class = H5Tget_class(a->type);
 
@@ -190,20 +188,20 @@ static int read_labels(const struct attribute *a, struct class_labels *l,
 	l->n = a->n;
 	l->at = calloc(a->n, sizeof *l->at);
 	if (!l->at)
-		return no_memory(err);
+		return error_no_memory(err, "the table of labels");
 	for (uint64_t i = 0; i < a->n; i++)
 		l->at[i].row = (uint32_t)i;
-	return class == H5T_STRING ? read_strings(a, l, err)
-				   : read_numbers(a, l, err);
+	return class == H5T_STRING ? read_label_strings(a, l, err)
+				   : read_label_numbers(a, l, err);
 }
 
-static int make(const struct attribute *a, const char *called,
-		struct classes **out, struct error *err)
+static int make_attribute_labels(const struct attribute *a, const char *called,
+				 struct classes **out, struct error *err)
 {
 	struct class_labels l = {0};
 	struct class_index *x = NULL;
 	uint64_t shape[RANK_MAX];
-	int r = read_labels(a, &l, err);
+	int r = read_label_values(a, &l, err);
 
 	if (r == 0)
 		r = class_index_new(&x, &l, err);
@@ -229,12 +227,12 @@ int hdf5_labels_attribute(hid_t object, const char *name, const char *called,
 				 name);
 	a.id = H5Aopen(object, name, H5P_DEFAULT);
 	if (a.id < 0)
-		return unreadable(&a, err);
+		return unreadable_label_attribute(&a, err);
 	a.type = H5Aget_type(a.id);
 	a.space = H5Aget_space(a.id);
-	r = learn(&a, err);
+	r = learn_label_attribute(&a, err);
 	if (r == 0)
-		r = make(&a, called, out, err);
+		r = make_attribute_labels(&a, called, out, err);
 	if (a.space >= 0)
 		H5Sclose(a.space);
 	if (a.type >= 0)

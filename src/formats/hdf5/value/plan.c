@@ -51,8 +51,8 @@ static int open_super(struct plan_node *n, hid_t type, unsigned depth)
 /* ---- numbers ------------------------------------------------------------- */
 
 /* Both types that H5Tconvert wants; `into` becomes ours. */
-static int convert(struct plan_node *n, hid_t type, hid_t into,
-		   enum plan_how how)
+static int plan_conversion(struct plan_node *n, hid_t type, hid_t into,
+			   enum plan_how how)
 {
 	n->how = how;
 	n->into = into;
@@ -94,9 +94,11 @@ static int open_integer(struct plan_node *n, hid_t type)
 	    !hdf5_type_is_sound(type))
 		return 0;
 	if (bits <= 64)
-		return convert(n, type, H5Tcopy(native), PLAN_CONVERTED);
+		return plan_conversion(n, type, H5Tcopy(native),
+				       PLAN_CONVERTED);
 	if (n->class == H5T_INTEGER)
-		return convert(n, type, whole_bytes(type, n->size), PLAN_WIDE);
+		return plan_conversion(n, type, whole_bytes(type, n->size),
+				       PLAN_WIDE);
 	return 0;
 }
 
@@ -110,12 +112,13 @@ static int open_float(struct plan_node *n, hid_t type)
 	n->how = PLAN_BYTES;
 	if (n->size > PLAN_NUMBER_MAX || !hdf5_type_float_room(type))
 		return 0;
-	return convert(n, type, H5Tcopy(H5T_NATIVE_LDOUBLE), PLAN_CONVERTED);
+	return plan_conversion(n, type, H5Tcopy(H5T_NATIVE_LDOUBLE),
+			       PLAN_CONVERTED);
 }
 
 /* ---- enums --------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
+static int compare_enum_values(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof((struct plan_enum *)0)->value);
 }
@@ -128,7 +131,7 @@ const char *plan_name(const struct plan_node *n, const unsigned char *p)
 	if (!n->nnames)
 		return NULL;
 	memcpy(key.value, p, n->size);
-	e = bsearch(&key, n->names, n->nnames, sizeof key, by_value);
+	e = bsearch(&key, n->names, n->nnames, sizeof key, compare_enum_values);
 	return e ? e->name : NULL;
 }
 
@@ -157,7 +160,7 @@ static int open_enum(struct plan_node *n, hid_t type, unsigned depth)
 		if (H5Tget_member_value(type, (unsigned)i, e->value) < 0)
 			return -EIO;
 	}
-	qsort(n->names, n->nnames, sizeof *n->names, by_value);
+	qsort(n->names, n->nnames, sizeof *n->names, compare_enum_values);
 	return 0;
 }
 

@@ -52,8 +52,8 @@ void hdf5_paths_free(struct hdf5_paths *p)
 }
 
 /* The library visits each object once. */
-static herr_t visit(hid_t group, const char *name, const H5O_info_t *info,
-		    void *ctx)
+static herr_t remember_path(hid_t group, const char *name,
+			    const H5O_info_t *info, void *ctx)
 {
 	struct hdf5_paths *p = ctx;
 	struct known k = {.address = info->addr};
@@ -70,14 +70,14 @@ static herr_t visit(hid_t group, const char *name, const H5O_info_t *info,
 	return 1;
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_known_addresses(const void *a, const void *b)
 {
 	const struct known *x = a, *y = b;
 
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static const char *path_of(struct hdf5_paths *p, haddr_t address)
+static const char *path_of_address(struct hdf5_paths *p, haddr_t address)
 {
 	const struct known key = {.address = address}, *k;
 
@@ -86,14 +86,16 @@ static const char *path_of(struct hdf5_paths *p, haddr_t address)
 
 		p->visited = true;
 		if (root >= 0) {
-			H5Ovisit2(root, H5_INDEX_NAME, H5_ITER_NATIVE, visit, p,
-				  H5O_INFO_BASIC);
+			H5Ovisit2(root, H5_INDEX_NAME, H5_ITER_NATIVE,
+				  remember_path, p, H5O_INFO_BASIC);
 			H5Oclose(root);
 		}
 		if (p->v.n)
-			qsort(p->v.at, p->v.n, sizeof *p->v.at, by_address);
+			qsort(p->v.at, p->v.n, sizeof *p->v.at,
+			      compare_known_addresses);
 	}
-	k = p->v.n ? bsearch(&key, p->v.at, p->v.n, sizeof *p->v.at, by_address)
+	k = p->v.n ? bsearch(&key, p->v.at, p->v.n, sizeof *p->v.at,
+			     compare_known_addresses)
 		   : NULL;
 	return k ? k->path : NULL;
 }
@@ -162,7 +164,7 @@ static int read_selection(hid_t space, char **out)
 
 /* ---- references ---------------------------------------------------------- */
 
-static bool is_null(const unsigned char *data, size_t n)
+static bool is_null_reference(const unsigned char *data, size_t n)
 {
 	bool zeros = true, ones = true;
 
@@ -173,7 +175,7 @@ static bool is_null(const unsigned char *data, size_t n)
 	return zeros || ones;
 }
 
-static int read_path(struct hdf5_paths *p, hid_t object, char **out)
+static int read_object_path(struct hdf5_paths *p, hid_t object, char **out)
 {
 	const char *path = NULL;
 	H5O_info_t info;
@@ -181,7 +183,7 @@ static int read_path(struct hdf5_paths *p, hid_t object, char **out)
 
 	if (object < 0 || H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
 		*out = strdup("(nothing: the object is gone)");
-	else if ((path = path_of(p, info.addr)))
+	else if ((path = path_of_address(p, info.addr)))
 		*out = strdup(path);
 	else
 		r = asprintf(out, "(object at address %llu, without a path)",
@@ -200,14 +202,14 @@ int hdf5_reference_read(struct hdf5_paths *p, hid_t type, const void *data,
 	int r;
 
 	*out = (struct hdf5_meaning){NULL, NULL};
-	if (is_null(data, H5Tget_size(type)))
+	if (is_null_reference(data, H5Tget_size(type)))
 		return 0;
 	if (!region && H5Tequal(type, H5T_STD_REF_OBJ) <= 0) {
 		out->path = strdup("(a reference of an unknown kind)");
 		return out->path ? 0 : -ENOMEM;
 	}
 	object = H5Rdereference2(p->object, H5P_DEFAULT, kind, data);
-	r = read_path(p, object, &out->path);
+	r = read_object_path(p, object, &out->path);
 	if (!r && region && object >= 0) {
 		space = H5Rget_region(p->object, kind, data);
 		if (space >= 0) {

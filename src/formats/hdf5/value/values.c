@@ -44,7 +44,7 @@ struct values {
 
 /* ---- one value ----------------------------------------------------------- */
 
-static int put_string(const struct values *v, const char *p)
+static int put_string_bytes(const struct values *v, const char *p)
 {
 	const char *s = p;
 	size_t len;
@@ -59,7 +59,7 @@ static int put_string(const struct values *v, const char *p)
 	return 0;
 }
 
-static int put_sequence(const struct values *v, const char *p)
+static int put_sequence_bytes(const struct values *v, const char *p)
 {
 	hvl_t s;
 
@@ -77,7 +77,7 @@ static int put_reference(const struct values *v, const char *p,
 	int len = 0;
 
 	if (hdf5_reference_read(v->paths, v->leaf, p, &m) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a reference as text");
 	if (m.selection)
 		len = asprintf(&line, "%s %s", m.path, m.selection);
 	else
@@ -88,10 +88,11 @@ static int put_reference(const struct values *v, const char *p,
 	else if (len < 0)
 		line = NULL;
 	hdf5_meaning_free(&m);
-	return len < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+	return len < 0 ? error_no_memory(err, "a reference as text") : 0;
 }
 
-static int put_json(const struct values *v, const char *p, struct error *err)
+static int put_json_line(const struct values *v, const char *p,
+			 struct error *err)
 {
 	cleanup_free char *line = NULL;
 	json_t *j;
@@ -102,27 +103,29 @@ static int put_json(const struct values *v, const char *p, struct error *err)
 	line = json_exact(j, JSON_COMPACT | JSON_ENCODE_ANY);
 	json_decref(j);
 	if (!line)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a value as text");
 	v->put(v->ctx, line, strlen(line));
 	return 0;
 }
 
-static int put_value(const struct values *v, const char *p, struct error *err)
+static int put_inner_value(const struct values *v, const char *p,
+			   struct error *err)
 {
 	switch (v->as->kind) {
 	case DTYPE_STRING:
-		return put_string(v, p);
+		return put_string_bytes(v, p);
 	case DTYPE_RAGGED:
-		return put_sequence(v, p);
+		return put_sequence_bytes(v, p);
 	default:
-		return v->json ? put_json(v, p, err) : put_reference(v, p, err);
+		return v->json ? put_json_line(v, p, err)
+			       : put_reference(v, p, err);
 	}
 }
 
 /* ---- batches ------------------------------------------------------------- */
 
-static int read_batch(struct values *v, const struct box *b, uint64_t n,
-		      char *data, struct error *err)
+static int read_value_batch(struct values *v, const struct box *b, uint64_t n,
+			    char *data, struct error *err)
 {
 	hsize_t count = n;
 	hid_t memory = H5Screate_simple(1, &count, NULL);
@@ -169,16 +172,16 @@ static int put_element(const struct values *v, const struct box *b,
 			left /= b->count[i];
 			stride *= v->dims[i - own];
 		}
-		r = put_value(v, p + at * v->value, err);
+		r = put_inner_value(v, p + at * v->value, err);
 	}
 	return r;
 }
 
-static int put_batch(struct values *v, const struct box *b, char *data,
-		     struct error *err)
+static int put_value_batch(struct values *v, const struct box *b, char *data,
+			   struct error *err)
 {
 	uint64_t n = box_elements(b, v->rank - v->inner);
-	int r = read_batch(v, b, n, data, err);
+	int r = read_value_batch(v, b, n, data, err);
 
 	for (uint64_t i = 0; i < n && !r; i++)
 		r = put_element(v, b, data + i * v->size, err);
@@ -188,8 +191,8 @@ static int put_batch(struct values *v, const struct box *b, char *data,
 
 /* The next box of at most `max` elements behind *b in C order: whole along the
  * axes behind `axis`, `step` along it, one along those before. */
-static bool next_batch(const struct box *all, unsigned axis, uint64_t step,
-		       struct box *b)
+static bool next_value_batch(const struct box *all, unsigned axis,
+			     uint64_t step, struct box *b)
 {
 	uint64_t end = all->start[axis] + all->count[axis];
 
@@ -204,7 +207,8 @@ static bool next_batch(const struct box *all, unsigned axis, uint64_t step,
 	return true;
 }
 
-static int put_box(struct values *v, const struct box *all, struct error *err)
+static int put_value_batches(struct values *v, const struct box *all,
+			     struct error *err)
 {
 	uint64_t max = min_u64(BATCH_ELEMENTS, BATCH_BYTES / v->size);
 	unsigned own = v->rank - v->inner, axis = own;
@@ -218,9 +222,9 @@ static int put_box(struct values *v, const struct box *all, struct error *err)
 	max = min_u64(max_u64(max, 1), n);
 	data = malloc(max * v->size);
 	if (!data)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "a batch of values");
 	if (!own)
-		return put_batch(v, all, data, err);
+		return put_value_batch(v, all, data, err);
 	/* Axes that fit whole, from the last one; then steps of one more. */
 	while (axis > 1 && all->count[axis - 1] <= max / inner)
 		inner *= all->count[--axis];
@@ -230,8 +234,8 @@ static int put_box(struct values *v, const struct box *all, struct error *err)
 		b.count[i] = 1;
 	b.count[axis] = step;
 	do
-		r = put_batch(v, &b, data, err);
-	while (!r && next_batch(all, axis, step, &b));
+		r = put_value_batch(v, &b, data, err);
+	while (!r && next_value_batch(all, axis, step, &b));
 	return r;
 }
 
@@ -346,7 +350,7 @@ static int open_values(struct values *v, const char *member, struct error *err)
 		return 0;
 	v->paths = hdf5_paths_new(v->dset);
 	if (!v->paths)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the paths of objects");
 	if (H5Tget_class(v->leaf) == H5T_REFERENCE)
 		return 0;
 	return hdf5_json_new(v->leaf, v->paths, &v->json, err);
@@ -364,9 +368,9 @@ static void close_values(struct values *v)
 		H5Sclose(v->space);
 }
 
-static int read_values(const struct hdf5_place *at, struct values *v,
-		       const struct box *b, const char *member,
-		       struct error *err)
+static int read_box_values(const struct hdf5_place *at, struct values *v,
+			   const struct box *b, const char *member,
+			   struct error *err)
 {
 	struct hdf5_description d;
 	int r;
@@ -387,7 +391,7 @@ static int read_values(const struct hdf5_place *at, struct values *v,
 		limit_filters(v->dset, &d.type);
 		hdf5_filters_element(hdf5_type_bytes(&d.type));
 		hdf5_vlen_begin(v->dset, VALUES_MAX);
-		r = put_box(v, b, err);
+		r = put_value_batches(v, b, err);
 		hdf5_vlen_end();
 		hdf5_filters_limit(0);
 		hdf5_filters_element(0);
@@ -413,7 +417,7 @@ int hdf5_values_here(const struct hdf5_place *at, const struct box *b,
 	if (r < 0)
 		return r;
 	v.dset = o.object;
-	r = read_values(at, &v, b, member, err);
+	r = read_box_values(at, &v, b, member, err);
 	if (r < 0)
 		hdf5_place_prefix(at, err);
 	close_values(&v);

@@ -38,8 +38,8 @@ struct question {
 };
 
 /* Cleared, holes too: it is written to a socket. */
-static struct question question(enum op op, const struct hdf5_place *at,
-				const char *member)
+static struct question question_about(enum op op, const struct hdf5_place *at,
+				      const char *member)
 {
 	struct question x;
 
@@ -86,8 +86,8 @@ static int result_receive(struct hdf5_worker *w, uint64_t size,
 }
 
 /* 0: there is an answer, perhaps an error.  -EPIPE, -ETIMEDOUT, -ENOMEM. */
-static int exchange(struct hdf5_worker *w, const struct question *x,
-		    struct result *out, struct error *said)
+static int exchange_with_worker(struct hdf5_worker *w, const struct question *x,
+				struct result *out, struct error *said)
 {
 	struct reply reply;
 	int r = hdf5_worker_send(w, &x->q, sizeof x->q);
@@ -111,13 +111,14 @@ static int exchange(struct hdf5_worker *w, const struct question *x,
 	return said->code ? 0 : result_receive(w, reply.size, out);
 }
 
-static int fail_lost(const struct question *x, int r, const char *how,
-		     struct error *err)
+static int fail_lost_worker(const struct question *x, int r, const char *how,
+			    struct error *err)
 {
 	const char *name = handles_name(x->q.s->handles, x->file);
 
 	if (r == -ENOMEM)
-		return error_set(err, r, "%s: out of memory", name);
+		return error_no_memory(err, "the answer of an HDF5 worker"),
+		       error_prefix(err, "%s: ", name);
 	if (r == -ETIMEDOUT)
 		return error_set(err, -EIO,
 				 "%s: libhdf5 does not come back from it: the "
@@ -129,7 +130,8 @@ static int fail_lost(const struct question *x, int r, const char *how,
 			 name, how);
 }
 
-static int ask(const struct question *x, struct result *out, struct error *err)
+static int ask_worker(const struct question *x, struct result *out,
+		      struct error *err)
 {
 	struct hdf5_worker *w;
 	struct error said = {0};
@@ -141,19 +143,20 @@ static int ask(const struct question *x, struct result *out, struct error *err)
 		r = hdf5_worker_take(&w, err);
 		if (r < 0)
 			return r;
-		r = exchange(w, x, out, &said);
+		r = exchange_with_worker(w, x, out, &said);
 		if (r < 0 || said.code == -EIO || said.code == -EBADMSG)
 			hdf5_worker_end(w, how, sizeof how);
 		else
 			hdf5_worker_give(w);
 	}
 	if (r < 0)
-		return fail_lost(x, r, how, err);
+		return fail_lost_worker(x, r, how, err);
 	return said.code ? error_set(err, said.code, "%s", said.text) : 0;
 }
 
 /* Ask about a file that stays the same meanwhile. */
-static int call(struct question *x, struct result *out, struct error *err)
+static int call_worker(struct question *x, struct result *out,
+		       struct error *err)
 {
 	struct handles *h = x->q.s->handles;
 	struct error stale = {0};
@@ -167,7 +170,7 @@ static int call(struct question *x, struct result *out, struct error *err)
 		r = error_errno(err, -EIO, "%s", handles_name(h, x->file));
 	} else {
 		identity_of(&st, &x->q.id);
-		r = ask(x, out, err);
+		r = ask_worker(x, out, err);
 	}
 	/* A file that changed explains everything else. */
 	same = handles_check(h, &pin, &stale);
@@ -194,11 +197,11 @@ int hdf5_call_describe(const struct hdf5_place *at,
 		return hdf5_describe_here(at, wanted, out, err);
 	/* The worker opens it, but its bytes are read here. */
 	(void)hdf5_superblock_find(at->s->handles, at->file, &flags, NULL);
-	x = question(DESCRIBE, at, NULL);
+	x = question_about(DESCRIBE, at, NULL);
 	x.q.typed = wanted != NULL;
 	if (wanted)
 		x.q.type = *wanted;
-	r = call(&x, &is, err);
+	r = call_worker(&x, &is, err);
 	if (r < 0)
 		return r;
 	r = hdf5_description_unpack(is.data, is.size, out, err);
@@ -222,14 +225,14 @@ int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 		return hdf5_locate_here(at, g, first, n, written, out, err);
 	answer = malloc(sizeof *written + size);
 	if (!answer)
-		return error_set(err, -ENOMEM, "out of memory");
-	x = question(LOCATE, at, NULL);
+		return error_no_memory(err, "the places of chunks");
+	x = question_about(LOCATE, at, NULL);
 	x.q.u.grid = *g;
 	x.q.first = first;
 	x.q.n = n;
 	x.q.written = *written;
 	is = (struct result){answer, sizeof *written + size, true};
-	r = call(&x, &is, err);
+	r = call_worker(&x, &is, err);
 	if (r < 0)
 		return r;
 	*written = answer[0];
@@ -266,11 +269,11 @@ int hdf5_call_list(const struct hdf5_place *at, const struct grid *g,
 	if (!hdf5_isolated())
 		return hdf5_list_here(at, g, from, out, room, n, count, err);
 	*count = UINT64_MAX;
-	x = question(LIST, at, NULL);
+	x = question_about(LIST, at, NULL);
 	x.q.u.grid = *g;
 	x.q.first = *from;
 	x.q.n = room;
-	r = call(&x, &is, err);
+	r = call_worker(&x, &is, err);
 	if (r < 0)
 		return r;
 	if (is.size >= sizeof l)
@@ -301,14 +304,14 @@ int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
 	if (!hdf5_isolated())
 		return hdf5_fetch_here(at, g, chunk, as, member, out, size,
 				       err);
-	x = question(FETCH, at, member);
+	x = question_about(FETCH, at, member);
 	x.q.u.grid = *g;
 	x.q.first = chunk;
 	x.q.n = size;
 	x.q.converted = as != NULL;
 	if (as)
 		x.q.type.served = *as;
-	return call(&x, &is, err);
+	return call_worker(&x, &is, err);
 }
 
 /* Pass `n` values on, each a length and bytes; or none, if that is not what
@@ -346,14 +349,14 @@ int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
 
 	if (!hdf5_isolated())
 		return hdf5_values_here(at, b, rank, as, member, put, ctx, err);
-	x = question(VALUES, at, member);
+	x = question_about(VALUES, at, member);
 	x.q.rank = rank;
 	for (unsigned i = 0; i < rank; i++) {
 		x.q.u.box.start[i] = b->start[i];
 		x.q.u.box.count[i] = b->count[i];
 	}
 	x.q.type.served = *as;
-	r = call(&x, &is, err);
+	r = call_worker(&x, &is, err);
 	if (r < 0)
 		return r;
 	if (!values_pass(&is, box_elements(b, rank), put, ctx)) {
@@ -368,9 +371,9 @@ static char *call_text(enum op op, const struct hdf5_place *at,
 		       struct error *err)
 {
 	struct result is = {NULL, 0, false};
-	struct question x = question(op, at, NULL);
+	struct question x = question_about(op, at, NULL);
 
-	return call(&x, &is, err) < 0 ? NULL : is.data;
+	return call_worker(&x, &is, err) < 0 ? NULL : is.data;
 }
 
 char *hdf5_call_attributes(const struct hdf5_place *at, struct error *err)
@@ -394,11 +397,11 @@ static char *ask_for_monolith(const struct hdf5_place *at,
 
 	if (!hdf5_isolated())
 		return hdf5_monolith_here(at, of, text, text_len, len, err);
-	x = question(MONOLITH, at, NULL);
+	x = question_about(MONOLITH, at, NULL);
 	x.q.tensor = of;
 	x.q.text_len = text_len;
 	x.text = text;
-	if (call(&x, &is, err) < 0)
+	if (call_worker(&x, &is, err) < 0)
 		return NULL;
 	*len = is.size;
 	return is.data;

@@ -20,16 +20,16 @@
 
 typedef void put_fn(void *ctx, const void *data, size_t n);
 
-static void put_u32(put_fn *put, void *ctx, uint32_t v)
+static void pack_u32(put_fn *put, void *ctx, uint32_t v)
 {
 	put(ctx, &v, sizeof v);
 }
 
-static void put_text(put_fn *put, void *ctx, const char *s)
+static void pack_text(put_fn *put, void *ctx, const char *s)
 {
 	size_t n = strlen(s);
 
-	put_u32(put, ctx, (uint32_t)n);
+	pack_u32(put, ctx, (uint32_t)n);
 	put(ctx, s, n);
 }
 
@@ -41,18 +41,18 @@ void hdf5_description_pack(const struct hdf5_description *d, put_fn *put,
 	for (size_t i = 0; i < d->nraw; i++) {
 		put(ctx, &d->raw[i].pos, sizeof d->raw[i].pos);
 		put(ctx, &d->raw[i].len, sizeof d->raw[i].len);
-		put_text(put, ctx, d->raw[i].name);
+		pack_text(put, ctx, d->raw[i].name);
 	}
 	for (size_t i = 0; i < d->nmappings; i++) {
 		const struct hdf5_mapping *m = &d->mapping[i];
 
-		put_u32(put, ctx, m->all);
-		put_u32(put, ctx, m->from_rank);
+		pack_u32(put, ctx, m->all);
+		pack_u32(put, ctx, m->from_rank);
 		put(ctx, m->to, 4 * d->own_rank * sizeof *m->to);
 		if (!m->all)
 			put(ctx, m->from, 4 * m->from_rank * sizeof *m->from);
-		put_text(put, ctx, m->file);
-		put_text(put, ctx, m->dataset);
+		pack_text(put, ctx, m->file);
+		pack_text(put, ctx, m->dataset);
 	}
 }
 
@@ -63,7 +63,7 @@ struct input {
 	size_t left;
 };
 
-static bool take(struct input *in, void *out, size_t n)
+static bool unpack_exactly(struct input *in, void *out, size_t n)
 {
 	if (n > in->left)
 		return false;
@@ -75,53 +75,53 @@ static bool take(struct input *in, void *out, size_t n)
 }
 
 /* n bytes in memory of their own, with a NUL behind; NULL: not there. */
-static void *take_copy(struct input *in, size_t n)
+static void *unpack_copy(struct input *in, size_t n)
 {
 	unsigned char *out = n > in->left ? NULL : malloc(n + 1);
 
 	if (!out)
 		return NULL;
-	take(in, out, n);
+	unpack_exactly(in, out, n);
 	out[n] = 0;
 	return out;
 }
 
-static char *take_text(struct input *in)
+static char *unpack_text(struct input *in)
 {
 	uint32_t n;
 
-	return take(in, &n, sizeof n) ? take_copy(in, n) : NULL;
+	return unpack_exactly(in, &n, sizeof n) ? unpack_copy(in, n) : NULL;
 }
 
-static bool take_raw(struct input *in, struct hdf5_raw *raw)
+static bool unpack_raw_file(struct input *in, struct hdf5_raw *raw)
 {
-	if (!take(in, &raw->pos, sizeof raw->pos) ||
-	    !take(in, &raw->len, sizeof raw->len))
+	if (!unpack_exactly(in, &raw->pos, sizeof raw->pos) ||
+	    !unpack_exactly(in, &raw->len, sizeof raw->len))
 		return false;
-	raw->name = take_text(in);
+	raw->name = unpack_text(in);
 	return raw->name;
 }
 
-static bool take_mapping(struct input *in, unsigned rank,
-			 struct hdf5_mapping *m)
+static bool unpack_mapping(struct input *in, unsigned rank,
+			   struct hdf5_mapping *m)
 {
 	uint32_t all;
 
-	if (!take(in, &all, sizeof all) ||
-	    !take(in, &m->from_rank, sizeof m->from_rank) ||
+	if (!unpack_exactly(in, &all, sizeof all) ||
+	    !unpack_exactly(in, &m->from_rank, sizeof m->from_rank) ||
 	    m->from_rank > RANK_MAX)
 		return false;
 	m->all = all != 0;
-	m->to = take_copy(in, 4 * rank * sizeof *m->to);
+	m->to = unpack_copy(in, 4 * rank * sizeof *m->to);
 	if (!m->all)
-		m->from = take_copy(in, 4 * m->from_rank * sizeof *m->from);
-	m->file = take_text(in);
-	m->dataset = take_text(in);
+		m->from = unpack_copy(in, 4 * m->from_rank * sizeof *m->from);
+	m->file = unpack_text(in);
+	m->dataset = unpack_text(in);
 	return m->to && (m->all || m->from) && m->file && m->dataset;
 }
 
-static bool take_lists(struct input *in, size_t nraw, size_t nmappings,
-		       struct hdf5_description *d)
+static bool unpack_lists(struct input *in, size_t nraw, size_t nmappings,
+			 struct hdf5_description *d)
 {
 	/* Each takes some bytes, which bounds what is asked of malloc. */
 	if (nraw > in->left || nmappings > in->left)
@@ -131,10 +131,11 @@ static bool take_lists(struct input *in, size_t nraw, size_t nmappings,
 	if (!d->raw || !d->mapping)
 		return false;
 	while (d->nraw < nraw)
-		if (!take_raw(in, &d->raw[d->nraw++]))
+		if (!unpack_raw_file(in, &d->raw[d->nraw++]))
 			return false;
 	while (d->nmappings < nmappings)
-		if (!take_mapping(in, d->own_rank, &d->mapping[d->nmappings++]))
+		if (!unpack_mapping(in, d->own_rank,
+				    &d->mapping[d->nmappings++]))
 			return false;
 	return in->left == 0;
 }
@@ -160,13 +161,13 @@ static bool rebuild_pipeline(struct pipeline *p, struct error *err)
 }
 
 /* A bool may hold any byte. */
-static bool is_set(const bool *b)
+static bool is_bool_set(const bool *b)
 {
 	return *(const unsigned char *)b & 1;
 }
 
 /* Numbers that no description has. */
-static bool in_range(const struct hdf5_description *d)
+static bool is_description_in_range(const struct hdf5_description *d)
 {
 	return d->rank <= RANK_MAX && d->own_rank <= d->rank &&
 	       (unsigned)d->storage <= HDF5_UNALLOCATED &&
@@ -182,7 +183,7 @@ int hdf5_description_unpack(const void *data, size_t n,
 	bool ok;
 
 	memset(out, 0, sizeof *out);
-	ok = take(&in, out, sizeof *out);
+	ok = unpack_exactly(&in, out, sizeof *out);
 	nraw = out->nraw;
 	nmappings = out->nmappings;
 	out->nraw = out->nmappings = 0;
@@ -190,15 +191,16 @@ int hdf5_description_unpack(const void *data, size_t n,
 	out->mapping = NULL;
 	out->fill = NULL;
 	memset(&out->type, 0, sizeof out->type);
-	out->stored.big_endian = is_set(&out->stored.big_endian);
+	out->stored.big_endian = is_bool_set(&out->stored.big_endian);
 	out->stored.vlen = false;
 	out->stored.fields = NULL;
 	out->stored.nfields = 0;
 	out->stored.text = NULL;
 	out->said[sizeof out->said - 1] = '\0';
-	ok = ok && in_range(out) && rebuild_pipeline(&out->pipeline, err);
-	out->fill = ok ? take_copy(&in, out->fill_size) : NULL;
-	if (out->fill && take_lists(&in, nraw, nmappings, out))
+	ok = ok && is_description_in_range(out) &&
+	     rebuild_pipeline(&out->pipeline, err);
+	out->fill = ok ? unpack_copy(&in, out->fill_size) : NULL;
+	if (out->fill && unpack_lists(&in, nraw, nmappings, out))
 		return 0;
 	hdf5_description_free(out);
 	return error_set(err, -EIO, "its description is damaged");

@@ -16,7 +16,7 @@ struct output {
 	bool failed;
 };
 
-static void output_add(struct output *o, const void *data, size_t n)
+static void answer_add(struct output *o, const void *data, size_t n)
 {
 	if (o->failed || n > HDF5_TEXT_MAX - o->used) {
 		o->failed = true;
@@ -37,17 +37,17 @@ static void output_add(struct output *o, const void *data, size_t n)
 	o->used += n;
 }
 
-static void put_string(void *ctx, const char *s, size_t len)
+static void answer_put_string(void *ctx, const char *s, size_t len)
 {
 	uint64_t n = len;
 
-	output_add(ctx, &n, sizeof n);
-	output_add(ctx, s, len);
+	answer_add(ctx, &n, sizeof n);
+	answer_add(ctx, s, len);
 }
 
-static void put_bytes(void *ctx, const void *data, size_t n)
+static void answer_put_bytes(void *ctx, const void *data, size_t n)
 {
-	output_add(ctx, data, n);
+	answer_add(ctx, data, n);
 }
 
 /* A request with its names, as it came. */
@@ -59,8 +59,8 @@ struct asked {
 	const char *member;
 };
 
-static int do_describe(const struct asked *a, struct output *o,
-		       struct error *err)
+static int answer_describe(const struct asked *a, struct output *o,
+			   struct error *err)
 {
 	struct hdf5_description d;
 	int r = hdf5_describe_here(&a->at, a->q.typed ? &a->q.type : NULL, &d,
@@ -68,26 +68,27 @@ static int do_describe(const struct asked *a, struct output *o,
 
 	if (r < 0)
 		return r;
-	hdf5_description_pack(&d, put_bytes, o);
+	hdf5_description_pack(&d, answer_put_bytes, o);
 	hdf5_description_free(&d);
 	return 0;
 }
 
 /* The answer is `size` bytes that a call fills in. */
-static int room_for(struct output *o, size_t size, struct error *err)
+static int answer_reserve(struct output *o, size_t size, struct error *err)
 {
 	o->data = calloc(1, size ? size : 1);
 	if (!o->data)
-		return error_set(err, -ENOMEM, "out of memory");
+		return error_no_memory(err, "the answer");
 	o->used = o->room = size;
 	return 0;
 }
 
-static int do_locate(const struct asked *a, struct output *o, struct error *err)
+static int answer_locate(const struct asked *a, struct output *o,
+			 struct error *err)
 {
 	uint64_t written = a->q.written;
-	int r = room_for(o, sizeof written + a->q.n * sizeof(struct location),
-			 err);
+	int r = answer_reserve(
+		o, sizeof written + a->q.n * sizeof(struct location), err);
 
 	if (!r)
 		r = hdf5_locate_here(&a->at, &a->q.u.grid, a->q.first,
@@ -99,12 +100,13 @@ static int do_locate(const struct asked *a, struct output *o, struct error *err)
 }
 
 /* That it is not known is an answer, too. */
-static int do_list(const struct asked *a, struct output *o, struct error *err)
+static int answer_list(const struct asked *a, struct output *o,
+		       struct error *err)
 {
 	struct hdf5_listed is = {.from = a->q.first};
 	size_t head = sizeof is, most = a->q.n * sizeof(struct written);
 	uint32_t n = 0;
-	int r = room_for(o, head + most, err);
+	int r = answer_reserve(o, head + most, err);
 
 	if (r < 0)
 		return r;
@@ -120,9 +122,10 @@ static int do_list(const struct asked *a, struct output *o, struct error *err)
 	return 0;
 }
 
-static int do_fetch(const struct asked *a, struct output *o, struct error *err)
+static int answer_fetch(const struct asked *a, struct output *o,
+			struct error *err)
 {
-	int r = room_for(o, a->q.n, err);
+	int r = answer_reserve(o, a->q.n, err);
 
 	return r < 0 ? r
 		     : hdf5_fetch_here(&a->at, &a->q.u.grid, a->q.first,
@@ -131,22 +134,22 @@ static int do_fetch(const struct asked *a, struct output *o, struct error *err)
 				       a->member, o->data, a->q.n, err);
 }
 
-static int do_text(char *(*here)(const struct hdf5_place *at,
-				 struct error *err),
-		   const struct asked *a, struct output *o, struct error *err)
+static int
+answer_text(char *(*here)(const struct hdf5_place *at, struct error *err),
+	    const struct asked *a, struct output *o, struct error *err)
 {
 	char *text = here(&a->at, err);
 
 	if (!text)
 		return err->code ? err->code
-				 : error_set(err, -ENOMEM, "out of memory");
-	output_add(o, text, strlen(text));
+				 : error_no_memory(err, "the answer");
+	answer_add(o, text, strlen(text));
 	free(text);
 	return 0;
 }
 
-static int do_monolith(const struct asked *a, struct output *o,
-		       struct error *err)
+static int answer_monolith(const struct asked *a, struct output *o,
+			   struct error *err)
 {
 	o->data = hdf5_monolith_here(&a->at, a->q.tensor, a->text,
 				     a->q.text_len, &o->used, err);
@@ -182,7 +185,8 @@ static int check_identity(const struct asked *a, struct error *err)
 	return r;
 }
 
-static int perform(const struct asked *a, struct output *o, struct error *err)
+static int perform_request(const struct asked *a, struct output *o,
+			   struct error *err)
 {
 	int r = check_identity(a, err);
 
@@ -190,29 +194,29 @@ static int perform(const struct asked *a, struct output *o, struct error *err)
 		return r;
 	switch (a->q.op) {
 	case DESCRIBE:
-		return do_describe(a, o, err);
+		return answer_describe(a, o, err);
 	case LOCATE:
-		return do_locate(a, o, err);
+		return answer_locate(a, o, err);
 	case LIST:
-		return do_list(a, o, err);
+		return answer_list(a, o, err);
 	case FETCH:
-		return do_fetch(a, o, err);
+		return answer_fetch(a, o, err);
 	case VALUES:
 		return hdf5_values_here(&a->at, &a->q.u.box, a->q.rank,
 					&a->q.type.served, a->member,
-					put_string, o, err);
+					answer_put_string, o, err);
 	case ATTRIBUTES:
-		return do_text(hdf5_attributes_here, a, o, err);
+		return answer_text(hdf5_attributes_here, a, o, err);
 	case ABOUT:
-		return do_text(hdf5_about_here, a, o, err);
+		return answer_text(hdf5_about_here, a, o, err);
 	case MONOLITH:
-		return do_monolith(a, o, err);
+		return answer_monolith(a, o, err);
 	}
 	return error_set(err, -EIO, "no such request");
 }
 
 /* False: no more requests. */
-static bool receive(int fd, struct asked *a)
+static bool receive_request(int fd, struct asked *a)
 {
 	size_t path, object, member;
 
@@ -242,10 +246,10 @@ void hdf5_worker_serve(int fd)
 	struct asked a = {.names = NULL, .text = NULL};
 	bool ok = true;
 
-	while (ok && receive(fd, &a)) {
+	while (ok && receive_request(fd, &a)) {
 		struct output o = {NULL, 0, 0, false};
 		struct reply reply = {0};
-		int r = perform(&a, &o, &reply.err);
+		int r = perform_request(&a, &o, &reply.err);
 
 		if (!r && o.failed)
 			r = error_set(&reply.err, -ENOMEM,

@@ -39,8 +39,9 @@ void hdf5_trial_beat(void)
 		_exit(1); /* nobody waits any more */
 }
 
-static _Noreturn void try(int fd, hdf5_walk *walk, struct hdf5_source *s,
-			  const struct source_args *a)
+static _Noreturn void run_trial_child(int fd, hdf5_walk *walk,
+				      struct hdf5_source *s,
+				      const struct source_args *a)
 {
 	const struct rlimit none = {0, 0};
 	const char c = DONE;
@@ -55,7 +56,7 @@ static _Noreturn void try(int fd, hdf5_walk *walk, struct hdf5_source *s,
 }
 
 /* 0: done, -EPIPE: it ended before that, -ETIMEDOUT: it is silent. */
-static int watch(int fd)
+static int await_trial_child(int fd)
 {
 	for (;;) {
 		struct pollfd p = {fd, POLLIN, 0};
@@ -87,7 +88,7 @@ int hdf5_trial(hdf5_walk *walk, struct hdf5_source *s,
 	pid = fork();
 	if (pid == 0) {
 		close(pipes[0]);
-		try(pipes[1], walk, s, a);
+		run_trial_child(pipes[1], walk, s, a);
 	}
 	close(pipes[1]);
 	if (pid < 0) {
@@ -95,7 +96,7 @@ int hdf5_trial(hdf5_walk *walk, struct hdf5_source *s,
 		close(pipes[0]);
 		return r;
 	}
-	r = watch(pipes[0]);
+	r = await_trial_child(pipes[0]);
 	close(pipes[0]);
 	if (r != -EPIPE)
 		kill(pid, SIGKILL);

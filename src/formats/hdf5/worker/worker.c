@@ -110,7 +110,7 @@ static const char title[] = "tensorfs: libhdf5";
 
 /* Be told from the daemon in lists of processes: write over our arguments,
  * which begin where the program's name is. */
-static void set_title(void)
+static void zygote_set_title(void)
 {
 	cleanup_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	char *args = program_invocation_name, is[4096];
@@ -126,7 +126,7 @@ static void set_title(void)
 }
 
 /* Keep standard streams, source files, directories, and `control`. */
-static void close_others(int control)
+static void zygote_close_others(int control)
 {
 	DIR *d;
 	struct dirent *e;
@@ -147,7 +147,7 @@ static void close_others(int control)
 		closedir(d);
 }
 
-static void to_null(int first, int last)
+static void redirect_to_null(int first, int last)
 {
 	cleanup_close int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -155,7 +155,7 @@ static void to_null(int first, int last)
 		dup2(fd, i);
 }
 
-static void helper_init(int control, bool keep_stderr)
+static void zygote_init(int control, bool keep_stderr)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT,
 				      SIGPIPE};
@@ -165,13 +165,14 @@ static void helper_init(int control, bool keep_stderr)
 		signal(ignored[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &none);
-	to_null(STDIN_FILENO, keep_stderr ? STDOUT_FILENO : STDERR_FILENO);
-	close_others(control);
-	set_title();
+	redirect_to_null(STDIN_FILENO,
+			 keep_stderr ? STDOUT_FILENO : STDERR_FILENO);
+	zygote_close_others(control);
+	zygote_set_title();
 }
 
 /* A question and, for SPAWN, its socket.  False at the end of file. */
-static bool question_receive(int control, struct question *q, int *fd)
+static bool zygote_receive(int control, struct question *q, int *fd)
 {
 	union {
 		struct cmsghdr head;
@@ -195,7 +196,7 @@ static bool question_receive(int control, struct question *q, int *fd)
 	return n == (ssize_t)sizeof *q;
 }
 
-static pid_t spawn(int control, int fd)
+static pid_t zygote_spawn_worker(int control, int fd)
 {
 	pid_t zygote = getpid(), pid;
 
@@ -214,7 +215,7 @@ static pid_t spawn(int control, int fd)
 
 /* Its socket is closed or it was killed: that takes no time, unless it waits
  * for a file system that does not answer. */
-static int reap(pid_t pid)
+static int reap_child(pid_t pid)
 {
 	const struct timespec pause = {0, 5000000};
 	int status = 0;
@@ -233,14 +234,14 @@ static _Noreturn void zygote_run(int control)
 	struct question q;
 	int fd;
 
-	while (question_receive(control, &q, &fd)) {
+	while (zygote_receive(control, &q, &fd)) {
 		pid_t from = q.what == SPAWN ? 0 : q.pid, to = 0;
 		struct answer a = {0, 0};
 
 		if (q.what == SPAWN)
-			a.pid = to = spawn(control, fd);
+			a.pid = to = zygote_spawn_worker(control, fd);
 		else
-			a.status = reap(q.pid);
+			a.status = reap_child(q.pid);
 		for (int i = 0; i < HDF5_WORKERS_MAX; i++)
 			if (live[i] == from) {
 				live[i] = to > 0 ? to : 0;
@@ -253,7 +254,7 @@ static _Noreturn void zygote_run(int control)
 	for (int i = 0; i < HDF5_WORKERS_MAX; i++)
 		if (live[i] > 0) {
 			kill(live[i], SIGKILL);
-			reap(live[i]);
+			reap_child(live[i]);
 		}
 	_exit(0);
 }
@@ -299,7 +300,7 @@ int hdf5_isolate_start(bool keep_stderr, struct error *err)
 	}
 	if (pid == 0) {
 		close(pair[0]);
-		helper_init(pair[1], keep_stderr);
+		zygote_init(pair[1], keep_stderr);
 		zygote_run(pair[1]);
 	}
 	close(pair[1]);
@@ -325,7 +326,7 @@ void hdf5_isolate_stop(void)
 }
 
 /* Ask the zygote, with a descriptor (>= 0) for it. */
-static int ask(const struct question *q, int fd, struct answer *a)
+static int ask_zygote(const struct question *q, int fd, struct answer *a)
 {
 	union {
 		struct cmsghdr head;
@@ -364,7 +365,7 @@ static int worker_start(struct hdf5_worker *w, struct error *err)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(err, -EIO,
 				   "cannot make a socket to read HDF5 files");
-	r = ask(&q, pair[1], &a);
+	r = ask_zygote(&q, pair[1], &a);
 	close(pair[1]);
 	if (r == 0 && a.pid < 0)
 		r = a.pid;
@@ -431,7 +432,7 @@ void hdf5_worker_end(struct hdf5_worker *w, char *how, size_t n)
 	/* One that crashed is a zombie by now, and keeps its own signal. */
 	kill(w->pid, SIGKILL);
 	close(w->fd);
-	if (ask(&q, -1, &a) < 0)
+	if (ask_zygote(&q, -1, &a) < 0)
 		a.status = 0;
 	if (how && WIFSIGNALED(a.status))
 		snprintf(how, n, "%s", strsignal(WTERMSIG(a.status)));
