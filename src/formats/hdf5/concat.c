@@ -19,7 +19,7 @@
 #include "formats/hdf5/file/driver.h"
 #include "formats/hdf5/walk.h"
 
-/* A dataset of one of the files. */
+/* Type and shape of the dataset in one of the files. */
 struct piece {
 	hid_t type;
 	unsigned rank;
@@ -29,10 +29,11 @@ struct concat {
 	struct hdf5_source *s;
 	struct dirent **names;
 	int n;
-	char *dataset; /* in each of them */
+	char *dataset; /* path of the dataset in each file */
 	struct piece first;
 	unsigned axis;
-	uint64_t *along, total; /* elements along it */
+	uint64_t *along,
+		total; /* elements of each file along the axis, and their sum */
 	struct error *err;
 };
 
@@ -73,7 +74,7 @@ static herr_t count_dataset(hid_t file, const char *name,
 	return o->path ? 0 : -1;
 }
 
-/* The only one that there is in the first file. */
+/* Set the dataset to the only one in the first file. */
 static int find_only_dataset(struct concat *c, hid_t file)
 {
 	struct only o = {NULL, 0};
@@ -196,7 +197,7 @@ static int read_joined_part(struct concat *c, int i, int axis)
 
 /* ---- the virtual dataset ------------------------------------------------- */
 
-/* In names of virtual sources "%%" is '%', and "%b" something else. */
+/* Escape a name of a virtual source: "%%" is '%', "%b" would be a pattern. */
 static char *quote_source_name(const char *name)
 {
 	char *out = malloc(2 * strlen(name) + 1), *at = out;
@@ -272,7 +273,7 @@ static int make_joined_dataset(const struct concat *c, hid_t file)
 	return r;
 }
 
-/* To a file in memory, as which the source is opened. */
+/* Keep the image in a memory file, and open the source as that file. */
 static int keep_joined_image(const struct concat *c, const void *image,
 			     size_t n)
 {

@@ -31,7 +31,7 @@
 /* netCDF-C, nc4internal.h: DIM_WITHOUT_VARIABLE. */
 #define NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
 
-/* Which axes may grow; false: none. */
+/* Set which axes may grow; return false if none may. */
 static bool growing_axes(hid_t dset, unsigned rank, bool *grows)
 {
 	hsize_t dims[RANK_MAX], max[RANK_MAX];
@@ -50,7 +50,8 @@ static bool growing_axes(hid_t dset, unsigned rank, bool *grows)
 	return any;
 }
 
-/* The shape of its chunks, for axis_use; -ENOMEM. */
+/* Set *out to the chunk shape for axis_use, NULL if the dataset is not chunked.
+ * Return 0 or -ENOMEM. */
 static int chunk_shape_of(struct walk *w, hid_t dset, unsigned rank,
 			  const uint64_t **out)
 {
@@ -72,7 +73,7 @@ static int chunk_shape_of(struct walk *w, hid_t dset, unsigned rank,
 		    : error_no_memory(w->err, "the chunk shape of a dataset");
 }
 
-/* `use` but for the chunk. */
+/* Note a use of an axis; sets use.chunk. */
 static int note_axis_use(struct walk *w, hid_t dset, struct axis_use use)
 {
 	int r = chunk_shape_of(w, dset, use.h->t.rank, &use.chunk);
@@ -83,7 +84,8 @@ static int note_axis_use(struct walk *w, hid_t dset, struct axis_use use)
 		       : error_no_memory(w->err, "the table of growing axes");
 }
 
-/* A list of sequences of references, one for each axis. */
+/* Return true if the attribute is a list of sequences of references, one for each
+ * axis. */
 static bool is_scale_list(hid_t attr, hid_t type, unsigned rank)
 {
 	hid_t base = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type)
@@ -100,7 +102,7 @@ static bool is_scale_list(hid_t attr, hid_t type, unsigned rank)
 	return is;
 }
 
-/* The first scale of each axis: a reference to an object is its address. */
+/* Note the first scale of each axis. A reference to an object is its address. */
 static int note_scale_list(struct walk *w, struct hdf5_tensor *h, uint32_t file,
 			   hid_t dset, hid_t attr, const bool *grows)
 {

@@ -18,7 +18,7 @@ struct group_files {
 	const char *object;
 	int64_t mtime;
 	uint32_t file;
-	struct hdf5_merged *merged; /* of the root; NULL: not here */
+	struct hdf5_merged *merged; /* merged.h5 of the root, else NULL */
 };
 enum { NODE_MERGED = 1 };
 

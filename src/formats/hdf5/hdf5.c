@@ -25,7 +25,8 @@
 
 /* ---- the file ------------------------------------------------------------ */
 
-/* Behind a user block: the first member of a tar may be an HDF5 file. */
+/* Certainty of a probe if a user block comes first; less than 100, because the first
+ * member of a tar may be an HDF5 file. */
 #define BEHIND 70
 
 /* The signature at 0, 512, 1024, 2048, ...: HDF5 file format, section II.A. */
@@ -85,8 +86,8 @@ static char *directory_of_file(const char *path)
 			     : strndup(path, (size_t)(slash - path));
 }
 
-/* A member of an archive that is one of several files of the family or multi driver:
- * which others there are is not known there. */
+/* Refuse a member of an archive that is one of several files of the family or multi
+ * driver: the others cannot be found there. */
 static int refuse_members(const struct backing *b, struct error *err)
 {
 	cleanup_free unsigned char *head = malloc(HDF5_SUPER_HEAD);
@@ -106,7 +107,8 @@ static int refuse_members(const struct backing *b, struct error *err)
 			 driver);
 }
 
-/* The member itself, copied to memory: maybe another one that names it has done so. */
+/* Copy the member to memory, unless another member that refers to it has done so.
+ * Return its number, UINT32_MAX on errors. */
 static uint32_t stage_self(struct hdf5_source *s, const struct source_args *a,
 			   struct error *err)
 {
@@ -123,8 +125,8 @@ static uint32_t stage_self(struct hdf5_source *s, const struct source_args *a,
 	return file;
 }
 
-/* A member of an archive: it has its directory, and is a part of its file (or
- * was copied). */
+/* Set the paths of a member of an archive. It lies in the archive's directory, and
+ * is a part of the archive's file or a copy. */
 static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 			struct error *err)
 {
@@ -153,7 +155,7 @@ static int inside_paths(struct hdf5_source *s, const struct source_args *a,
 		       : error_no_memory(err, "the paths of the HDF5 file");
 }
 
-/* Absolute, without following symlinks; NULL: no memory. */
+/* Return an absolute path (malloc'ed) without following symlinks; NULL on errors. */
 static char *absolute(const char *path)
 {
 	cleanup_free char *cwd = NULL;
@@ -165,7 +167,8 @@ static char *absolute(const char *path)
 	return cwd && asprintf(&out, "%s/%s", cwd, path) >= 0 ? out : NULL;
 }
 
-/* Where names in the file lead from: s->path is known, and that of a file on disk. */
+/* Set the directories that names in the file are relative to. `path` is a file on
+ * disk. */
 static int set_dirs(struct hdf5_source *s, const char *path, struct error *err)
 {
 	cleanup_free char *real = realpath(path, NULL);
@@ -183,7 +186,7 @@ static int set_dirs(struct hdf5_source *s, const char *path, struct error *err)
 	return 0;
 }
 
-/* One HDF5 file that is several on disk. */
+/* Set the paths of an HDF5 file that consists of several files on disk. */
 static int members_paths(struct hdf5_source *s, const struct source_args *a,
 			 const struct hdf5_members *x, struct error *err)
 {
@@ -234,7 +237,7 @@ static int source_paths(struct hdf5_source *s, const struct source_args *a,
 		       : 0;
 }
 
-/* A directory; its file is made when it is walked. */
+/* Set the paths of a directory; the walk makes the file that joins its files. */
 static int joined_paths(struct hdf5_source *s, const struct source_args *a,
 			struct error *err)
 {
@@ -249,7 +252,7 @@ static int joined_paths(struct hdf5_source *s, const struct source_args *a,
 	return s->dir ? 0 : error_no_memory(err, "the path of the directory");
 }
 
-/* What is shown as the root: the file's root group, or what dataset= names. */
+/* Publish the root: the file's root group, or the object that dataset= names. */
 static int walk_root(struct walk *w, hid_t file, const char *name, uint32_t dir)
 {
 	struct hdf5_place at = {w->s, w->s->file, NULL};

@@ -13,7 +13,7 @@
 #include "formats/hdf5/walk.h"
 #include "views/classes.h"
 
-/* Owned by the source from now on. */
+/* Give labels to the source, which owns them from now on. */
 static int labels_keep(struct walk *w, struct classes *c)
 {
 	if (vec_push(&w->s->labels, c))
@@ -22,7 +22,7 @@ static int labels_keep(struct walk *w, struct classes *c)
 	return error_no_memory(w->err, "the table of labels");
 }
 
-/* -EINVAL: it cannot be labels. */
+/* Make labels of a dataset. -EINVAL if it cannot be labels. */
 static int labels_new(struct walk *w, const struct hdf5_place *at,
 		      const char *name, hid_t dset, struct classes **out,
 		      struct error *err)
@@ -48,7 +48,8 @@ static int labels_new(struct walk *w, const struct hdf5_place *at,
 	return r < 0 ? r : labels_keep(w, *out);
 }
 
-/* OBJECT@NAME; or @NAME, which each dataset may have. */
+/* Find the labels that OBJECT@NAME names; @NAME names an attribute that each dataset
+ * may have. */
 static int attribute_given(struct walk *w, hid_t file, const char *sign,
 			   bool one_of_several)
 {
@@ -163,7 +164,7 @@ int hdf5_labels_look(struct walk *w, const struct group *g, const char *name,
 	return r == -ENOMEM ? error_no_memory(w->err, "the labels") : 0;
 }
 
-/* What its own attribute says; where it is wrong, the first one is remembered. */
+/* Set the labels that the dataset's own attribute gives; remember the first error. */
 static int set_own(struct walk *w, hid_t dset, struct hdf5_tensor *h,
 		   unsigned axes)
 {
@@ -212,7 +213,7 @@ int hdf5_labels_set(struct walk *w, const struct group *g, hid_t dset,
 		if (!classes_fit(l->at[i], &h->t, axes))
 			continue;
 		if (only)
-			return 0; /* which? */
+			return 0; /* ambiguous: more than one fits */
 		only = l->at[i];
 	}
 	classes_offer(only, &h->t, axes);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "extent/file.h"
 
-/* Named in a warning. */
+/* Missing targets that a warning names. */
 #define MISSING_SHOWN 3
 
 int hdf5_walk_add_cycle(struct walk *w, uint32_t dir, const char *name,
@@ -80,11 +80,9 @@ int hdf5_walk_add_revisit(struct walk *w, uint32_t dir, const char *name,
 		       : 0;
 }
 
-/*
- * A path of HDF5 as that of a symlink.  There ".." is a name like any other, so it
- * is shown as a member of that name would be: the symlink must not lead up, to what
- * HDF5 does not find, or out of the mount.  `out` has room for three times as much.
- */
+/* Write an HDF5 path as the target of a symlink. In HDF5 ".." is an ordinary name,
+ * so it is written as a member of that name is shown; else the symlink could lead
+ * out of the mount. `out` has room for three times the length. */
 static void write_symlink_target(const char *path, char *out)
 {
 	while (*path) {
@@ -126,7 +124,8 @@ int hdf5_walk_add_dangling(struct walk *w, const struct group *g,
 		       : 0;
 }
 
-/* A file may have thousands of them: a few are named, for one warning. */
+/* Count an external link whose target is missing. A file may have thousands, so one
+ * warning names the first few. */
 static void count_missing(struct walk *w, const struct group *g,
 			  const char *name, const char *file,
 			  const char *object)
@@ -142,7 +141,7 @@ static void count_missing(struct walk *w, const struct group *g,
 	n = snprintf(at, room, "%s%s/%s -> %s%s%s", first ? "" : ", ", g->path,
 		     name, file_shown(file), *object ? "/" : "",
 		     object + strspn(object, "/"));
-	/* Long names, the only one or none. */
+	/* A name that does not fit is left out, unless it is the only one. */
 	if (n < 0 || ((size_t)n >= room && !first))
 		*at = '\0';
 }

@@ -23,7 +23,7 @@
 #include "views/monolith.h"
 
 struct place {
-	uint64_t at; /* of its data in the file */
+	uint64_t at; /* offset of its data in the file, in bytes */
 	struct tensor *tensor;
 };
 struct places {
@@ -34,7 +34,7 @@ struct places {
 struct hdf5_merged {
 	struct chunk_set set; /* one chunk: the message of monolith.h */
 	struct hdf5_source *s;
-	_Atomic(struct places *) places; /* NULL: not known yet */
+	_Atomic(struct places *) places; /* NULL until the size is asked for */
 };
 
 static struct hdf5_merged *merged_of(const struct chunk_set *s)
@@ -51,7 +51,7 @@ static int merged_fail_mismatch(const struct hdf5_merged *m, struct error *err)
 			 m->s->path);
 }
 
-/* The parts of a message as places of tensors. */
+/* Make the table of places from the parts of a message. */
 static int merged_places_new(const struct hdf5_merged *m,
 			     const struct monolith *is, struct places **out,
 			     struct error *err)
@@ -90,7 +90,7 @@ static int merged_places_new(const struct hdf5_merged *m,
 	return 0;
 }
 
-/* A message that was dropped and made again is what it was. */
+/* Check that a front that was made again has the same sizes as before. */
 static int merged_check_same(struct hdf5_merged *m, const struct monolith *is,
 			     struct error *err)
 {
@@ -234,7 +234,7 @@ int hdf5_merged_attr(struct hdf5_merged *m, struct pinner *p, struct attr *out,
 	return 0;
 }
 
-/* The last place that begins at or before `off`; off >= front. */
+/* Return the last place that begins at or before `off`; off >= front and x->n > 0. */
 static size_t merged_place_at(const struct places *x, uint64_t off)
 {
 	struct bisect b = bisect_in(1, x->n);
@@ -252,7 +252,7 @@ static void merged_whole_box(const struct tensor *t, struct box *b)
 	}
 }
 
-/* The size was asked for before, always. */
+/* Return the places. They are known, because the size is asked for before data. */
 static const struct places *merged_places(const struct hdf5_merged *m,
 					  struct error *err)
 {
@@ -287,7 +287,7 @@ int hdf5_merged_prepare(struct hdf5_merged *m, uint64_t off, uint64_t len,
 	return r;
 }
 
-/* Zeros up to the next page, where the next data are. */
+/* Map zeros up to the next page, where the next data begin. */
 static uint64_t merged_map_gap(const struct places *x, size_t i, uint64_t off,
 			       struct plan *plan)
 {
@@ -298,7 +298,7 @@ static uint64_t merged_map_gap(const struct places *x, size_t i, uint64_t off,
 	return plan_fill(plan, zeros, 0, end - off);
 }
 
-/* What of tensor i is in the window: at most so much of the plan is for it. */
+/* Map the data of tensor i that are in the window, up to their end. */
 static int merged_map_data(const struct places *x, size_t i, uint64_t off,
 			   struct plan *plan, struct error *err)
 {

@@ -13,7 +13,7 @@
 /* Fields, those of fields included, that get a directory each. */
 #define FIELDS_MAX 4096
 
-/* A tensor's directory: `dir`, or a new one. */
+/* Give a tensor its directory: `parent` itself if `name` is NULL, or a new one. */
 static int publish_tensor_dir(struct walk *w, uint32_t parent, const char *name,
 			      struct hdf5_tensor *h, uint32_t *dir)
 {
@@ -53,7 +53,7 @@ struct inside {
 static int publish_fields(struct fields *x, const struct inside *in,
 			  uint32_t parent);
 
-/* Axes of a field behind those that it has from around it. */
+/* Append the axes of a field. */
 static void append_field_axes(const struct dtype_field *f, uint64_t *dims,
 			      uint64_t *strides)
 {
@@ -101,7 +101,7 @@ field_inside(struct walk *w, const struct inside *in, uint32_t i)
 	return intern_bytes(keep, &x, sizeof x);
 }
 
-/* A field's type when it stands alone: strings are text then. */
+/* Return a field's type when it stands alone: bytes are strings then. */
 static struct dtype type_of_lone_field(const struct dtype_field *f)
 {
 	struct dtype d = f->type;
@@ -166,7 +166,7 @@ static int note_dataset(struct walk *w, struct hdf5_tensor *h)
 	return hdf5_walk_note(w, &item);
 }
 
-/* The group of a dataset says something of its axes. */
+/* Set which axes count samples, if the dataset or its group tells. */
 static void suggest_axes(const struct group *g, hid_t dset,
 			 struct hdf5_tensor *h)
 {

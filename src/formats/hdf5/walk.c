@@ -29,18 +29,18 @@
 struct link {
 	char *name;
 	H5L_type_t type;
-	struct tensor *tensor; /* when it became one */
+	struct tensor *tensor; /* the tensor that it became, or NULL */
 };
 struct links {
 	vec(struct link) v;
 };
 
-/* Where a link leads: an object in a group that is open. */
+/* The target of a link: an object in an open group or file. */
 struct target {
-	hid_t from;         /* group or file */
+	hid_t from;         /* an open group or file */
 	const char *name;   /* of the object, from there */
-	uint32_t file;      /* that has it */
-	const char *object; /* path in that file; the source's */
+	uint32_t file;      /* the file that has the object */
+	const char *object; /* path in that file, owned by the source */
 };
 
 /* ---- what was met --------------------------------------------------------- */
@@ -80,7 +80,7 @@ static int note_group(struct walk *w, const struct group *g)
 			 : error_no_memory(w->err, "the path of a group");
 }
 
-/* The group `up` levels above is met again. */
+/* Make a symlink of a link to the group `up` levels above. */
 static int note_cycle(struct walk *w, const struct group *in, const char *name,
 		      unsigned up)
 {
@@ -97,7 +97,7 @@ static int note_cycle(struct walk *w, const struct group *in, const char *name,
 
 /* ---- groups -------------------------------------------------------------- */
 
-/* It costs this group, not the file. */
+/* List a group that is nested too deep; the rest of the file is still shown. */
 static int list_too_deep(struct walk *w, const struct group *in,
 			 const char *name, const char *path)
 {
@@ -111,7 +111,7 @@ static int list_too_deep(struct walk *w, const struct group *in,
 	return hdf5_publish_listed(w, in, name, -ENOTSUP, why);
 }
 
-/* A group is entered: its directory, its members. */
+/* Open a group, make its directory and walk its members. */
 static int enter_group(struct walk *w, const struct group *in, const char *name,
 		       const struct target *t, const char *path, haddr_t addr)
 {
@@ -185,7 +185,7 @@ static int walk_dataset(struct walk *w, const struct group *in,
 	return r;
 }
 
-/* -ENOENT: there is no object where the link leads. */
+/* Publish the object that a link leads to. Return -ENOENT if there is none. */
 static int walk_object(struct walk *w, const struct group *in,
 		       struct link *link, const struct target *t)
 {
@@ -201,14 +201,14 @@ static int walk_object(struct walk *w, const struct group *in,
 	return 0; /* a named type has no data */
 }
 
-/* Nothing is where a link leads (or it goes round in circles). */
+/* Does error `r` mean that the target is missing, or that links form a cycle? */
 static bool is_nowhere(int r)
 {
 	return r == -ENOENT || r == -ENODATA || r == -ELOOP;
 }
 
-/* The object that a path leads to, through links into other files.  One of these
- * that cannot be opened costs this link, no more. */
+/* Publish the object that a path leads to, through links into other files. If one of
+ * these cannot be opened, only this link is listed with the reason. */
 static int walk_target_path(struct walk *w, const struct group *in,
 			    struct link *link, hid_t file, uint32_t number,
 			    const char *path)
@@ -260,7 +260,7 @@ static int walk_local_link(struct walk *w, const struct group *in,
 	if (link->type != H5L_TYPE_SOFT)
 		return hdf5_publish_listed(w, in, link->name, -EIO,
 					   "the object cannot be read");
-	/* The library does not follow it where it leads into another file. */
+	/* libhdf5 does not follow a soft link through external links. */
 	file = H5Iget_file_id(in->id);
 	r = file < 0 ? -ENOENT
 		     : walk_target_path(w, in, link, file, in->file, object);
@@ -327,7 +327,7 @@ static int walk_link(struct walk *w, const struct group *in, struct link *link)
 
 /* ---- one group ----------------------------------------------------------- */
 
-/* Numbers, and strings of fixed length. */
+/* Rows of numbers and of strings of fixed length may have flags. */
 static bool may_have_flags(const struct tensor *t)
 {
 	return !t->why_not &&
@@ -335,7 +335,8 @@ static bool may_have_flags(const struct tensor *t)
 		(t->dtype.kind == DTYPE_STRING && !t->dtype.vlen));
 }
 
-/* Rows of `flags` belong to its siblings of as many rows (skerch). */
+/* The dataset `flags` (skerch) has a row for each row of those siblings that have as
+ * many rows. */
 static void connect_flags(struct links *l)
 {
 	struct tensor *flags = NULL;
@@ -368,7 +369,7 @@ static herr_t collect_link(hid_t group, const char *name,
 	return -1;
 }
 
-/* Nobody knows their names. */
+/* List that members are missing; their names cannot be read. */
 static int list_lost(struct walk *w, const struct group *g)
 {
 	static const char why[] = "the members of its group cannot all be read";
@@ -377,7 +378,7 @@ static int list_lost(struct walk *w, const struct group *g)
 	return hdf5_publish_listed(w, g, "(unreadable)", -EIO, why);
 }
 
-/* The rest of a group, when the file has had its share of the tree. */
+/* List that the rest of a group is not shown, because the file has too many objects. */
 static int list_rest(struct walk *w, const struct group *g)
 {
 	char why[160];
@@ -391,7 +392,7 @@ static int list_rest(struct walk *w, const struct group *g)
 	return hdf5_publish_listed(w, g, "(not listed)", -ENOTSUP, why);
 }
 
-/* Each member becomes an entry. */
+/* Make an entry of each member. */
 static int walk_links(struct walk *w, const struct group *g, struct links *l)
 {
 	int r = 0;
@@ -404,14 +405,14 @@ static int walk_links(struct walk *w, const struct group *g, struct links *l)
 	return r;
 }
 
-/* The root has it, unless a member has its name. */
+/* The root has merged.h5 unless a member has that name. */
 static bool has_merged(const struct walk *w, const struct group *g)
 {
 	return w->depth == 1 &&
 	       H5Lexists(g->id, HDF5_MERGED_NAME, H5P_DEFAULT) == 0;
 }
 
-/* What may be labels has to be known before what they may belong to is published. */
+/* Find possible labels before the datasets that they may belong to are published. */
 static int look_for_labels(struct walk *w, const struct group *g,
 			   const struct links *l, struct group_labels *labels)
 {

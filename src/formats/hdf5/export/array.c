@@ -83,7 +83,7 @@ static int array_type(const struct tensor *t, hid_t *out, struct error *err)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-/* What all values of a list are. */
+/* The kind of a value, or of all values of a list. */
 enum values { NONE, WORDS, WHOLE, REAL, TRUTH };
 
 static enum values kind_of_json_value(const json_t *v)
@@ -176,7 +176,7 @@ static void store_json_value(const json_t *v, enum values as, void *to)
 	}
 }
 
-/* Values for H5Awrite: of one value, or of all in a list. */
+/* Make values for H5Awrite: one value, or all of a list. */
 static void *json_values_new(const json_t *v, enum values as)
 {
 	size_t width = as == TRUTH ? 1 : 8, n = json_array_size(v);

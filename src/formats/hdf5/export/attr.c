@@ -21,7 +21,7 @@ struct attributes {
 	hid_t to;
 };
 
-/* 0: it is there; 1: it cannot be read, and why is said. */
+/* Copy a value. Return 0, 1 if it cannot be read (a note tells why), or -errno. */
 static int copy_value(struct attributes *a, hid_t from, hid_t type,
 		      const char *name, uint64_t bytes, hid_t to)
 {

@@ -17,7 +17,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-/* Leaves room for the library's sums of two addresses. */
+/* Limit of addresses, such that libhdf5 can add two. */
 #define ADDRESS_MAX ((haddr_t)INT64_MAX / 2)
 #define NAME "tensorfs-monolith"
 
@@ -31,7 +31,7 @@ static struct monolith_image *image_of(const H5FD_t *file)
 	return ((const struct memory_file *)(const void *)file)->image;
 }
 
-/* Into the library's stack: it is what hdf5_why says. */
+/* Push an error on the library's stack, where hdf5_why finds it. */
 static herr_t push_driver_error(const char *what)
 {
 	H5Epush2(H5E_DEFAULT, __FILE__, "monolith", __LINE__, H5E_ERR_CLS,
@@ -103,7 +103,7 @@ static haddr_t memory_file_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	return at;
 }
 
-/* What was not written is zeros. */
+/* Bytes that were not written read as zeros. */
 static herr_t memory_file_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 			       haddr_t addr, size_t size, void *buf)
 {

@@ -29,7 +29,7 @@ int monolith_failed(struct making *m, const char *path, const char *what)
 	return error_set(m->err, -EIO, "%s: %s: %s", path, what, why);
 }
 
-/* One line, whatever is in it. */
+/* A newline in the text becomes a space. */
 void monolith_note(struct making *m, const char *path, const char *fmt, ...)
 {
 	char text[1024];
@@ -51,7 +51,7 @@ bool monolith_has(const struct making *m, const struct hdf5_tensor *h)
 	return !m->of || h == m->of || &h->t == m->of->t.flags;
 }
 
-/* Is it a group around the tensor? */
+/* Return true if the tensor lies in the group. */
 static bool is_around(const char *group, const struct hdf5_tensor *of)
 {
 	size_t n = strlen(group);
@@ -222,7 +222,7 @@ static int create_dataset(struct making *m, const struct dataset *d, hid_t from)
 	return r;
 }
 
-/* Why it is not in the file; false: it is. */
+/* Return true and note why if the dataset is left out of the file. */
 static bool is_left_out(struct making *m, const struct dataset *d)
 {
 	const struct tensor *t = &d->h->t;
@@ -288,14 +288,14 @@ int monolith_make(struct making *m)
 			met = met || it->tensor == m->of;
 		}
 	}
-	/* Fields are no items. */
+	/* A field is not in the list of items. */
 	return r || !m->of || met ? r
 				  : monolith_make_dataset(m, m->of, SIZE_MAX);
 }
 
 /* ---- places -------------------------------------------------------------- */
 
-/* One element, so that there is room for all. */
+/* Write one element, which makes libhdf5 allocate room for all. */
 static herr_t write_first(hid_t dset, hid_t type, const void *element)
 {
 	static const hsize_t start[RANK_MAX];

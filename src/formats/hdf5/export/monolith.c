@@ -17,7 +17,8 @@ bool hdf5_has_data(const struct hdf5_tensor *h)
 
 /* ---- making it ----------------------------------------------------------- */
 
-/* Times would make other bytes each time. */
+/* Create a property list without times, so that the same source gives the same
+ * bytes. */
 static hid_t create_plist_without_times(hid_t class)
 {
 	hid_t p = H5Pcreate(class);
@@ -141,7 +142,8 @@ static char *make_front(struct making *m, size_t *len)
 	return out;
 }
 
-/* In any process; `whose`: for the sentence. */
+/* Take the lock and make the front, in this process; `whose` names the source in
+ * errors. */
 static char *make_locked(struct making *m, const char *whose, size_t *len,
 			 struct error *err)
 {

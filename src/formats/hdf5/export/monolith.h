@@ -9,23 +9,25 @@
 #include "formats/hdf5/file/driver.h"
 #include "views/monolith.h"
 
-/* Bytes of an attribute; of one dataset's text; of the file but for data. */
+/* Limits in bytes: of an attribute, of one dataset's text, of the file without data. */
 #define MONOLITH_ATTRIBUTE_MAX (UINT64_C(64) << 20)
 #define MONOLITH_TEXT_MAX (UINT64_C(16) << 20)
 #define MONOLITH_MAX (UINT64_C(256) << 20)
 
-/* A file in memory: all of it, or (once `placing`) all but raw data behind `front`. */
+/* A file in memory. Once `placing` is set, raw data at or behind `front` are
+ * dropped. */
 struct monolith_image {
 	char *data; /* malloc'ed */
 	size_t size, room;
-	uint64_t eoa; /* of the file */
+	uint64_t eoa; /* end of allocated addresses, in bytes */
 	bool placing;
 	uint64_t front;
 };
-/* A new file of the format of HDF5 1.8; negative: hdf5_why says. */
+/* Create a file in the format of HDF5 1.8. Negative on errors; hdf5_why tells the
+ * reason. */
 hid_t monolith_create(struct monolith_image *image, hid_t fcpl);
 
-/* The file in the making; lock held. */
+/* The file that is being made. The library's lock must be held. */
 struct making {
 	struct hdf5_source *s;
 	const struct hdf5_tensor *of; /* NULL: everything */
@@ -37,34 +39,36 @@ struct making {
 	struct monolith_image image;
 	hid_t from; /* a source file that is open; negative: none is */
 	uint32_t file;
-	hid_t gcpl, dcpl, tcpl, lcpl;    /* tcpl: of datasets of text */
-	FILE *notes;                     /* lines: what was left out */
+	hid_t gcpl, dcpl, tcpl, lcpl; /* tcpl: of datasets of text */
+	FILE *notes; /* a line for each object that is left out */
 	vec(struct monolith_part) parts; /* `at` is set at the end */
 	vec(char *) paths;               /* of the datasets with parts */
 	struct error *err;
 };
-/* Is a dataset of the items (its tensor) in the file? */
+/* Return true if the dataset of an item belongs into the file. */
 bool monolith_has(const struct making *m, const struct hdf5_tensor *h);
-/* -EIO with the library's words. */
+/* Set an error with the reason that the library gives; return -EIO. */
 int monolith_failed(struct making *m, const char *path, const char *what);
-/* A line for the notes. */
+/* Append a line to the notes. */
 void monolith_note(struct making *m, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The groups that a path leads through; a dataset's data have to get a place. */
+/* monolith_parents makes the groups that a path leads through. monolith_part_add
+ * notes that the dataset `path` needs room for `bytes` of data. */
 int monolith_parents(struct making *m, const char *path);
 int monolith_part_add(struct making *m, uint64_t bytes, const char *path);
 
-/* Everything but data, in a new file that is open as m->out; of m->array. */
+/* Write everything but data into the new file m->out: of the source, or of m->array. */
 int monolith_make(struct making *m);
 int monolith_make_array(struct making *m);
-/* Give each part its place behind that. */
+/* Give each part its place behind everything else. */
 int monolith_place(struct making *m);
 
-/* The type of a dataset there: what h5py reads of served elements is what it reads in
- * the source.  `type` is that of the dataset in its file.  Negative: it cannot be. */
+/* Return the type of a dataset in the new file: h5py reads served elements with it
+ * as it reads those of the source. `type` is the type in the source. Negative if
+ * there is none. */
 hid_t monolith_type(hid_t type, const struct hdf5_tensor *h);
-/* All attributes but references; what cannot be read is noted. */
+/* Copy all attributes but references; note those that cannot be read. */
 int monolith_attributes(struct making *m, const char *path, hid_t from,
 			hid_t to);
 
@@ -73,13 +77,14 @@ int monolith_attributes(struct making *m, const char *path, hid_t from,
  * is left out. */
 struct monolith_text {
 	uint64_t item;
-	uint64_t lost; /* it is left out */
+	uint64_t lost; /* 1 if it is left out */
 	uint64_t bytes;
 };
-/* Write those of item `i` into its dataset, made with `type`; or the reason. */
+/* Write the values of item `i` into its dataset, made with `type`. */
 int monolith_text_write(struct making *m, size_t i, const char *path,
 			hid_t type, hid_t dset);
-/* Is there text for it?  *why (not terminated, *len bytes) when it is left out. */
+/* Return true if there is text for item `i`; else set *why (not terminated, *len
+ * bytes). */
 bool monolith_text_find(const struct making *m, size_t i, const char **why,
 			size_t *len);
 

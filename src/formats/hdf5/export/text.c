@@ -15,13 +15,13 @@
 #include "formats/hdf5/export/monolith.h"
 #include "formats/hdf5/type/type.h"
 
-/* Strings of a dataset. */
+/* Limit of strings of a dataset. */
 #define ELEMENTS_MAX (UINT64_C(1) << 20)
 
 struct reading {
 	vec(char) out;
 	size_t begin; /* of this dataset's values */
-	int code;     /* why nothing more is taken */
+	int code;     /* error that ended the reading, or 0 */
 };
 
 /* ---- reading ------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static int text_read_part(struct reading *x, struct tensor *t, uint32_t part,
 	return 0;
 }
 
-/* Elements [at, at + n) of box b. */
+/* Read elements [at, at + n) of box b. */
 static int text_read_box(struct reading *x, struct tensor *t,
 			 const struct box *b, uint64_t at, uint64_t n,
 			 struct error *err)
@@ -221,7 +221,7 @@ bool monolith_text_find(const struct making *m, size_t i, const char **why,
 	return text && !head.lost;
 }
 
-/* Where strings are, while they are written. */
+/* The strings of a dataset while they are written. */
 struct strings {
 	bool vlen;
 	size_t width; /* of one */
@@ -247,7 +247,7 @@ static bool text_store_string(struct strings *s, uint64_t i, const char *value,
 	return copy != NULL;
 }
 
-/* 0, -ENOMEM, or -EIO: they are not n values. */
+/* Store n strings. Return 0, -ENOMEM, or -EIO if there are not exactly n values. */
 static int text_store_strings(struct strings *s, const char *at, uint64_t left,
 			      uint64_t n)
 {

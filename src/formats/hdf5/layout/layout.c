@@ -13,7 +13,7 @@
 
 /* ---- fill value ---------------------------------------------------------- */
 
-/* Are n bytes the same `width` bytes again and again? */
+/* Return true if n bytes repeat the first `width` bytes. */
 static bool repeats_pattern(const unsigned char *p, size_t n, size_t width)
 {
 	return n % width == 0 && !memcmp(p, p + width, n - width);
@@ -51,7 +51,7 @@ int hdf5_fill_new(struct hdf5_source *s, const struct hdf5_description *d,
 
 /* ---- recoding ------------------------------------------------------------ */
 
-/* Do stored bytes have to be changed, and can we do it? */
+/* Set how stored bytes become served ones: unchanged, by recoding, or by libhdf5. */
 static int find_recode(struct hdf5_tensor *h, const struct hdf5_description *d,
 		       struct layout *l, struct error *err)
 {
@@ -100,7 +100,7 @@ static int layout_set_grid(struct hdf5_source *s,
 	return l->grid ? 0 : error_no_memory(err, "the grid of chunks");
 }
 
-/* One chunk that is everything. */
+/* Make a grid of one chunk that is the whole dataset. */
 static int layout_set_whole(struct hdf5_source *s,
 			    const struct hdf5_description *d, uint32_t elem,
 			    struct layout *l, struct error *err)
@@ -112,7 +112,7 @@ static int layout_set_whole(struct hdf5_source *s,
 	return layout_set_grid(s, d, whole, elem, l, err);
 }
 
-/* What the library converts as a whole is cut into rows of about a MiB. */
+/* Cut a dataset that libhdf5 converts as a whole into rows of about a MiB. */
 static int layout_set_rows(struct hdf5_source *s,
 			   const struct hdf5_description *d, uint32_t elem,
 			   struct layout *l, struct error *err)
@@ -174,7 +174,7 @@ static int layout_set_stretches(struct hdf5_tensor *h, uint32_t file,
 	return 0;
 }
 
-/* Contiguous data of a file that is several on disk. */
+/* Map contiguous data of an HDF5 file that consists of several files on disk. */
 static int layout_set_joined(struct hdf5_tensor *h, uint32_t file,
 			     const struct hdf5_description *d, struct layout *l,
 			     struct error *err)

@@ -41,7 +41,7 @@ static int check_match(const struct hdf5_tensor *h,
 			 d->said, wanted);
 }
 
-/* A field that is an array has its axes behind the dataset's own. */
+/* Append the axes of an array field to the dataset's own. */
 static int add_field_axes(struct hdf5_description *d, const struct tensor *t,
 			  struct error *err)
 {
@@ -123,7 +123,7 @@ static int hdf5_fetch_part(struct tensor *t, uint32_t p, const struct layout *l,
 		l->by_library ? hdf5_of(t)->member : NULL, out, size, err);
 }
 
-/* Dataset and file are known; a field of it is told by its own name. */
+/* The caller prints dataset and file; print the field. */
 static bool hdf5_origin_part(const struct tensor *t, uint32_t p, FILE *out)
 {
 	const char *member = ((const struct hdf5_tensor *)t)->member;
@@ -212,7 +212,7 @@ static int note_filter(struct tensor *t, const struct layout *l,
 	return 0;
 }
 
-/* Values that are shown as text or sequences come in rows, whole. */
+/* Check that rows of text are short enough: they are read whole. */
 static int check_text_rows(struct hdf5_source *s, struct tensor *t,
 			   struct error *err)
 {
@@ -226,7 +226,7 @@ static int check_text_rows(struct hdf5_source *s, struct tensor *t,
 	t->text_bytes = t->dtype.kind == DTYPE_STRING && !t->dtype.vlen
 				? max_u64(t->dtype.size, 1)
 				: s->size / max_u64(t->elements, 1) + 1;
-	if (t->mosaic) /* it is in files that nobody has looked at yet */
+	if (t->mosaic) /* the files of its parts were not opened yet */
 		t->text_bytes = t->dtype.vlen || t->dtype.kind != DTYPE_STRING
 					? 0
 					: t->text_bytes;
@@ -292,7 +292,7 @@ static int set_tensor_shape(struct hdf5_tensor *h, unsigned rank,
 
 /* ---- parts --------------------------------------------------------------- */
 
-/* The dataset itself as the only part. */
+/* Make the dataset itself the only part. */
 static int set_only_part(struct hdf5_tensor *h,
 			 const struct hdf5_description *d, struct error *err)
 {
@@ -315,7 +315,7 @@ static int set_only_part(struct hdf5_tensor *h,
 	return note_filter(t, l, err);
 }
 
-/* Its own fill value, which gaps of a mosaic have, in served order. */
+/* Set the fill value, as served, which gaps of a mosaic have. */
 static int set_tensor_fill(struct hdf5_tensor *h,
 			   const struct hdf5_description *d, struct error *err)
 {
@@ -342,7 +342,7 @@ static int set_tensor_fill(struct hdf5_tensor *h,
 		       : 0;
 }
 
-/* 0, or why it is listed only. */
+/* Fill in the tensor. Return 0, or an error that tells why it is only listed. */
 static int apply_description(struct hdf5_tensor *h,
 			     const struct hdf5_description *d,
 			     const struct hdf5_type *type, struct error *err)

@@ -11,7 +11,7 @@
 #include "formats/hdf5/layout/virtual.h"
 #include "formats/hdf5/worker/call.h"
 
-/* Files that one pattern may name. */
+/* Limit of files that one pattern names. */
 #define PATTERN_MAX 1000000u
 
 /* ---- slabs --------------------------------------------------------------- */
@@ -21,7 +21,7 @@ static uint64_t *slab_at(uint64_t *s, unsigned rank, int what, unsigned axis)
 	return &s[(unsigned)what * rank + axis];
 }
 
-/* The axis that has no end, or -1. */
+/* START and STRIDE are always finite. */
 int hdf5_slab_endless(const uint64_t *s, unsigned rank)
 {
 	for (unsigned i = 0; s && i < rank; i++)
@@ -31,7 +31,7 @@ int hdf5_slab_endless(const uint64_t *s, unsigned rank)
 	return -1;
 }
 
-/* First element behind n elements of a slab along one axis. */
+/* An endless block has no gaps. */
 bool hdf5_slab_end(const uint64_t *s, unsigned rank, unsigned axis, uint64_t n,
 		   uint64_t *end)
 {
@@ -49,7 +49,7 @@ bool hdf5_slab_end(const uint64_t *s, unsigned rank, unsigned axis, uint64_t n,
 	       !add_overflows(at, n - blocks * block, end);
 }
 
-/* Elements of a slab without end that an axis of `length` has. */
+/* Blocks that touch have no gaps either. */
 uint64_t hdf5_slab_clip(const uint64_t *s, unsigned rank, unsigned axis,
 			uint64_t length)
 {
@@ -148,7 +148,8 @@ static int tiles_of_length(struct builder *b, const struct hdf5_mapping *m,
 	return r;
 }
 
-/* What a source looks like; -ENODATA: it is not there. */
+/* Describe a source. -ENODATA if it is missing; the first error is kept in
+ * b->missing. */
 static int describe_mapped_source(struct builder *b, uint32_t part,
 				  struct hdf5_description *d, struct error *why)
 {
@@ -161,7 +162,7 @@ static int describe_mapped_source(struct builder *b, uint32_t part,
 	return r;
 }
 
-/* The length of an axis of a source, which may itself be without end. */
+/* Set *out to the length of an axis of a source; the axis may itself have no end. */
 static int source_length(struct builder *b, uint32_t part, unsigned axis,
 			 uint64_t *out)
 {
@@ -210,7 +211,7 @@ int hdf5_add_unlimited(struct builder *b, const struct hdf5_mapping *m,
 	return tiles_of_length(b, m, part, u, v, n);
 }
 
-/* Blocks 0, 1, 2, ... of a pattern, as many as there are. */
+/* Add blocks 0, 1, 2, ... of a pattern up to the first missing one. */
 int hdf5_add_pattern(struct builder *b, const struct hdf5_mapping *m,
 		     unsigned u)
 {

@@ -32,8 +32,7 @@ static bool has_pattern(const char *s)
 	return false;
 }
 
-/* "%%" is '%', "%b" the number of the block; NULL: something else, or no
- * memory. */
+/* "%b" expands to at most 20 digits. */
 char *hdf5_name_of_block(const char *s, uint64_t block)
 {
 	size_t room = strlen(s) * 11 + 1, used = 0;
@@ -88,7 +87,7 @@ static bool slots_grow(struct builder *b)
 	return b->slots;
 }
 
-/* The part with that file and dataset; several mappings may share one. */
+/* Several mappings may share a part. */
 int hdf5_builder_part(struct builder *b, const char *file, const char *dataset,
 		      uint32_t *out)
 {
@@ -121,7 +120,7 @@ int hdf5_builder_part(struct builder *b, const char *file, const char *dataset,
 	return 0;
 }
 
-/* What was added last has the end of its chain of slots to itself. */
+/* The part that was added last is the end of its chain of slots. */
 void hdf5_builder_drop(struct builder *b, size_t n)
 {
 	const struct part *p;
@@ -134,7 +133,7 @@ void hdf5_builder_drop(struct builder *b, size_t n)
 
 /* ---- mappings ------------------------------------------------------------ */
 
-/* Keep a copy of both slabs as a tile. */
+/* A source that is mapped whole has no slab. */
 int hdf5_builder_tile(struct builder *b, const uint64_t *to,
 		      const uint64_t *from, const struct hdf5_mapping *m,
 		      uint32_t part, int endless)
@@ -159,7 +158,7 @@ int hdf5_builder_tile(struct builder *b, const uint64_t *to,
 			       "the table of mappings of a virtual dataset");
 }
 
-/* The shape must hdf5_builder_reach `end` along an open axis. */
+/* The first call for an axis replaces the length of the description. */
 void hdf5_builder_reach(struct builder *b, unsigned axis, uint64_t end)
 {
 	if (!b->known[axis] || b->shape[axis] < end)
@@ -167,7 +166,7 @@ void hdf5_builder_reach(struct builder *b, unsigned axis, uint64_t end)
 	b->known[axis] = true;
 }
 
-/* A slab that goes on for ever, with nothing in it. */
+/* Return true if a slab without end has no elements. */
 static bool is_hollow(const uint64_t *s, unsigned rank, int axis)
 {
 	return axis >= 0 && (!s[BLOCK * rank + (unsigned)axis] ||
@@ -228,7 +227,7 @@ static int mosaic_put(struct builder *b, struct plan_tile *p)
 	struct tile t;
 
 	if (p->endless >= 0) {
-		/* Its source is missing: it has what the shape leaves it. */
+		/* The source is missing: the tile covers what is left of the shape. */
 		unsigned u = (unsigned)p->endless;
 		uint64_t *from = p->slabs + 4 * own;
 		int v = hdf5_slab_endless(from, p->from_rank);

@@ -23,7 +23,7 @@
 #include "formats/hdf5/file/lost.h"
 #include "formats/hdf5/value/value.h"
 
-/* Longer units are no units. */
+/* Limit of texts like units, in bytes. */
 #define WORDS_MAX 4096
 
 /* ---- a coordinate --------------------------------------------------------- */
@@ -46,7 +46,7 @@ static void add_words(struct hdf5_listing *l, hid_t dset, const char *name,
 	json_decref(v);
 }
 
-/* What the dataset of an axis' coordinates says of it. */
+/* Add what the dataset of an axis' coordinates says of the axis. */
 static void add_coordinate(struct hdf5_listing *l, hid_t from, const char *path,
 			   json_t *axis)
 {
@@ -75,7 +75,7 @@ static const char *text_at(const json_t *array, size_t i)
 	return json_string_value(json_array_get(array, i));
 }
 
-/* Axis i; NULL: nothing is said. */
+/* Describe axis i by its dimension scale; NULL if the file says nothing. */
 static json_t *scaled_axis(struct hdf5_listing *l, hid_t file,
 			   const json_t *all, size_t i)
 {
@@ -102,7 +102,7 @@ static json_t *scaled_axis(struct hdf5_listing *l, hid_t file,
 
 /* ---- NeXus ---------------------------------------------------------------- */
 
-/* Words of "[x,y]" or "x:y". */
+/* Split "[x,y]" or "x:y" into words. */
 static json_t *split_words(const char *s)
 {
 	static const char between[] = "[],: ";
@@ -117,7 +117,7 @@ static json_t *split_words(const char *s)
 	return words;
 }
 
-/* An attribute that is a list of words, or one word; NULL: it is not there. */
+/* Return an attribute as a list of words; NULL if it is missing. */
 static json_t *words_of(struct hdf5_listing *l, hid_t object, const char *name)
 {
 	json_t *v = list_optional_attribute(l, object, name), *words = NULL;
@@ -143,7 +143,7 @@ static bool has_word(struct hdf5_listing *l, hid_t object, const char *name,
 	return is;
 }
 
-/* The axis that word k of n is for; `rank`: not said. */
+/* Return the axis that word k of n is for; `rank` if unknown. */
 static size_t axis_of_word(struct hdf5_listing *l, hid_t group,
 			   const char *word, size_t k, size_t n, size_t rank)
 {
@@ -166,7 +166,7 @@ static size_t axis_of_word(struct hdf5_listing *l, hid_t group,
 	return at;
 }
 
-/* NULL: it is not said. */
+/* Return the names of axes of a NeXus signal; NULL if there are none. */
 static json_t *nexus_words(struct hdf5_listing *l, hid_t group, hid_t dset,
 			   const char *name)
 {
@@ -214,7 +214,7 @@ static size_t rank_of(hid_t dset)
 	return rank < 0 || rank > RANK_MAX ? 0 : (size_t)rank;
 }
 
-/* False: nothing is said of any. */
+/* Set the axes that NeXus names. Return false if there are none. */
 static bool nexus_about(struct hdf5_listing *l, hid_t group, hid_t dset,
 			const char *name, json_t *axes)
 {
@@ -240,7 +240,7 @@ static bool scales_about(struct hdf5_listing *l, hid_t dset, const json_t *all,
 	return said;
 }
 
-/* Axes that attributes name. */
+/* Add the axes that attributes name. */
 static void named_about(struct hdf5_listing *l, hid_t group, hid_t dset,
 			const char *name, json_t *about)
 {
@@ -256,7 +256,7 @@ static void named_about(struct hdf5_listing *l, hid_t group, hid_t dset,
 	json_decref(axes);
 }
 
-/* Into `about`: what the dataset and its group, opened as `path`, say. */
+/* Add to `about` what the dataset and its group say. `path` is the dataset's path. */
 static void read_about(struct hdf5_listing *l, hid_t dset, const char *path,
 		       json_t *about)
 {

@@ -54,7 +54,7 @@ static json_t *describe_value(struct hdf5_listing *l, const struct value *v,
 	return json_text(text, strlen(text));
 }
 
-/* Values from *p on as nested arrays, as the shape says; NULL: one failed. */
+/* Convert values from *p on to nested arrays of the shape; NULL if one failed. */
 static json_t *nest_values(struct hdf5_json *j, const struct value *v, int axis,
 			   const char **p, struct error *err)
 {
@@ -161,7 +161,7 @@ static json_t *read_listed_value(struct hdf5_listing *l, const struct value *v)
 	return out;
 }
 
-/* False when the library does not say. */
+/* Read type and shape. Return false if the library cannot tell them. */
 static bool open_listed_value(struct value *v)
 {
 	v->type = v->is_dataset ? H5Dget_type(v->id) : H5Aget_type(v->id);
@@ -186,7 +186,7 @@ static bool open_listed_value(struct value *v)
 	return true;
 }
 
-/* `why` not NULL: described. */
+/* List a value; with `why` not NULL only describe it. */
 static json_t *list_value(struct hdf5_listing *l, hid_t id, bool is_dataset,
 			  const char *why)
 {
@@ -239,7 +239,7 @@ static void note_unread_attribute(struct hdf5_listing *l, const char *name,
 		l->failed = true;
 }
 
-/* Words in the place of values. */
+/* Set words in the place of attributes that cannot be read. */
 static void list_lost_attributes(struct attributes *a)
 {
 	const char *name;

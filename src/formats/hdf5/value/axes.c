@@ -68,7 +68,8 @@ static unsigned by_interpretation(hid_t dset, unsigned rank)
 	return 0;
 }
 
-/* 1: it is an axis that one navigates, 0: of the signal, -1: no such axis. */
+/* Return 1 for a navigation axis, 0 for an axis of the signal, -1 if there is no
+ * such axis. */
 static int navigates(hid_t group, unsigned axis)
 {
 	char name[32];

@@ -63,7 +63,7 @@ static int count_dumped_bytes(const char *text, size_t n, void *ctx)
 	return 0;
 }
 
-/* May another item be looked at? */
+/* Count another item; return false when a limit is reached. */
 static bool admit_metadata_item(struct dictionary *d)
 {
 	struct reading *r = d->r;
@@ -105,7 +105,7 @@ static herr_t set_metadata_item(struct dictionary *d, const char *name,
 	return r->l->failed ? -1 : 0;
 }
 
-/* The rest of a name that begins so, else NULL. */
+/* Return the rest of a name behind a prefix, NULL if it has another. */
 static const char *text_after_prefix(const char *name, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -179,7 +179,7 @@ static const char *without_length(const char *s)
 
 /* ---- signals -------------------------------------------------------------- */
 
-/* A group in a group, read; NULL: there is none. */
+/* Read a group in a group; NULL if there is none. */
 static json_t *read_group_member(struct reading *r, hid_t group,
 				 const char *name, const struct dictionary *in)
 {
@@ -221,7 +221,8 @@ static json_t *read_signal_axes(struct reading *r, hid_t group, unsigned rank,
 	return axes;
 }
 
-/* All but the values.  Not a signal: no "axes". */
+/* Read axes and metadata, not the values. Sets no "axes" if the group is not a
+ * signal. */
 static void read_signal(struct reading *r, hid_t group, hid_t dset,
 			const struct dictionary *in, json_t *out)
 {
@@ -327,7 +328,7 @@ static herr_t read_metadata_link(hid_t group, const char *name,
 	return r;
 }
 
-/* Something is left out: how many items, or that they cannot be read. */
+/* Note how many items are left out, or that they cannot be read. */
 static void note_items_left_out(struct dictionary *d, hid_t group,
 				bool readable)
 {

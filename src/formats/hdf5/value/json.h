@@ -35,13 +35,14 @@ struct hdf5_json;
  */
 int hdf5_json_new(hid_t type, struct hdf5_paths *paths, struct hdf5_json **out,
 		  struct error *err);
-/* -ENOMEM; -ENOTSUP: it has more than HDF5_JSON_MAX values and letters. */
+/* Convert one element. -ENOTSUP if it has more than HDF5_JSON_MAX values and
+ * letters; -ENOMEM. */
 #define HDF5_JSON_MAX ((size_t)64 << 20)
 int hdf5_json_value(struct hdf5_json *j, const void *data, json_t **out,
 		    struct error *err);
 void hdf5_json_free(struct hdf5_json *j);
 
-/* The length of a string of fixed width, without its padding. */
+/* Return the length of a string of fixed width without its padding, in bytes. */
 size_t hdf5_string_length(const char *s, size_t width, H5T_str_t pad);
 
 #endif

@@ -13,7 +13,7 @@
 #include "formats/hdf5/value/value.h"
 #include "views/classes.h"
 
-/* Of an attribute, and of the strings that it refers to. */
+/* Limit of an attribute and of the strings that it refers to, in bytes. */
 #define BYTES_MAX (UINT64_C(256) << 20)
 
 struct attribute {
@@ -67,7 +67,7 @@ static int learn_label_attribute(struct attribute *a, struct error *err)
 
 /* ---- numbers ---------------------------------------------------------------- */
 
-/* Enumerations are their numbers. */
+/* Enumerations are read as their numbers. */
 static bool is_unsigned(hid_t type)
 {
 	hid_t base = H5Tget_class(type) == H5T_ENUM ? H5Tget_super(type) : -1;
@@ -110,7 +110,7 @@ struct strings {
 	H5T_str_t pad;
 };
 
-/* Length of string i, and where it is. */
+/* Return the length of string i; set *s to its first byte. */
 static size_t label_string_at(const struct strings *x, uint64_t i,
 			      const char **s)
 {

@@ -8,7 +8,7 @@
 #include "formats/hdf5/file/source.h"
 #include "formats/hdf5/value/reference.h"
 
-/* How all of it is dumped: by json_exact. */
+/* Flags for json_exact when a listing is written. */
 #define HDF5_LISTING_DUMP JSON_COMPACT
 
 /*
@@ -21,7 +21,7 @@ struct hdf5_listing {
 	struct hdf5_source *s;
 	struct hdf5_paths *paths;
 	uint64_t values, bytes; /* read so far */
-	bool failed;            /* no memory */
+	bool failed;            /* memory ran out */
 	bool unread;            /* the last value could not be read */
 	/* Attributes of the object that could not be read, and why. */
 	struct hdf5_lost lost;
@@ -35,19 +35,19 @@ int hdf5_listing_open(struct hdf5_listing *l, struct hdf5_source *s,
 		      struct error *err);
 void hdf5_listing_close(struct hdf5_listing *l);
 
-/* The value of an attribute.  NULL: no memory (l->failed). */
+/* Return the value of an attribute; NULL when out of memory (l->failed). */
 json_t *hdf5_list_attribute(struct hdf5_listing *l, hid_t object,
 			    const char *name);
-/* The values of a dataset, or (`why` not NULL) how many of what type they are,
- * and why they are not listed.  NULL: no memory. */
+/* Return the values of a dataset or, with `why` not NULL, only their number and type
+ * and why they are not listed. NULL when out of memory. */
 json_t *hdf5_list_dataset(struct hdf5_listing *l, hid_t dset, const char *why);
-/* All attributes of the object; those that cannot be read are words in brackets, and
- * in l->lost.  NULL with a sentence: -ENOMEM. */
+/* Return all attributes of the object. Those that cannot be read are words in
+ * brackets, and in l->lost. NULL when out of memory, with a sentence. */
 json_t *hdf5_list_attributes(struct hdf5_listing *l, hid_t object,
 			     struct error *err);
 
-/* formats/hdf5/value/hyperspy.c: into `about`, what the group of a dataset `data` says of it, if
- * it is one of HyperSpy's signals: `axes` and `metadata`. */
+/* If a dataset `data` belongs to a HyperSpy signal, add `axes` and `metadata` of its
+ * group to `about` (hyperspy.c). */
 void hdf5_hyperspy_about(struct hdf5_listing *l, hid_t group, hid_t dset,
 			 json_t *about);
 

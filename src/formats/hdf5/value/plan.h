@@ -7,18 +7,18 @@
 
 #include "formats/hdf5/value/json.h"
 
-/* Bytes of a number that is more than bytes to us. */
+/* Limit of a number that is converted, in bytes. */
 #define PLAN_NUMBER_MAX 64
 
 enum plan_how {
-	PLAN_DIRECT,    /* of 1, 2, 4 or 8 bytes, all bits used */
-	PLAN_CONVERTED, /* by the library: to 64 bits; floats to long double */
-	PLAN_WIDE,      /* by the library: to whole bytes, little-endian */
-	PLAN_BYTES      /* not at all */
+	PLAN_DIRECT,    /* 1, 2, 4 or 8 bytes with all bits used */
+	PLAN_CONVERTED, /* libhdf5 converts to 64 bits, floats to long double */
+	PLAN_WIDE,      /* libhdf5 converts to whole bytes, little-endian */
+	PLAN_BYTES      /* not converted; shown as bytes */
 };
 struct plan_enum {
 	unsigned char value[8]; /* as stored */
-	char *name;             /* the library's memory */
+	char *name;             /* the library's memory (H5free_memory) */
 };
 struct plan_node {
 	H5T_class_t class;
@@ -41,10 +41,10 @@ struct plan_node {
 	hsize_t *dims;
 };
 
-/* -ENOMEM; -EIO: the library does not say. */
+/* Describe a type. Return 0, -ENOMEM, or -EIO if the library cannot describe it. */
 int plan_node_open(struct plan_node *n, hid_t type, unsigned depth);
 void plan_node_close(struct plan_node *n);
-/* The enum's name for the number at p, or NULL. */
+/* Return the enum's name for the number at p, or NULL. */
 const char *plan_name(const struct plan_node *n, const unsigned char *p);
 
 #endif

@@ -6,10 +6,11 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
-/* Paths of a file's objects, found when the first reference is followed.  Lock
- * of the library held for all calls; ends before the file is closed. */
+/* Paths of a file's objects, found when the first reference is followed. The
+ * library's lock must be held for all functions. Free them before the file is
+ * closed. */
 struct hdf5_paths;
-/* `object`: any of the file.  NULL: no memory. */
+/* `object` is any open object of the file. NULL when out of memory. */
 struct hdf5_paths *hdf5_paths_new(hid_t object);
 void hdf5_paths_free(struct hdf5_paths *p);
 

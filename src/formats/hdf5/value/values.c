@@ -19,10 +19,10 @@
 #include "formats/hdf5/file/vlen.h"
 #include "formats/hdf5/value/value.h"
 
-/* Elements of a batch, bytes of them. */
+/* Limits of a batch: elements, bytes. */
 #define BATCH_ELEMENTS 65536
 #define BATCH_BYTES (UINT64_C(16) << 20)
-/* What they refer to. */
+/* Limit of variable-length data of one call, in bytes. */
 #define VALUES_MAX (UINT64_C(1) << 30)
 
 struct values {
@@ -68,7 +68,7 @@ static int put_sequence_bytes(const struct values *v, const char *p)
 	return 0;
 }
 
-/* Bare: the path, and what is selected there. */
+/* Put a reference as its path and what is selected there, not as JSON. */
 static int put_reference(const struct values *v, const char *p,
 			 struct error *err)
 {
@@ -154,7 +154,7 @@ static int read_value_batch(struct values *v, const struct box *b, uint64_t n,
 	return error_set(err, -EIO, "%s", why);
 }
 
-/* The values of one element that are in the box. */
+/* Put the values of one element that are in the box. */
 static int put_element(const struct values *v, const struct box *b,
 		       const char *p, struct error *err)
 {
@@ -281,7 +281,7 @@ static int check_shape(struct values *v, const struct box *b, struct error *err)
 		    : error_set(err, -EIO, "it has another shape than it had");
 }
 
-/* How many bytes may a filter make of a chunk of elements of this type. */
+/* Limit what filters may make of a chunk. */
 static void limit_filters(hid_t dset, const struct hdf5_type *type)
 {
 	hid_t dcpl = hdf5_vlen_create_plist(dset);
@@ -303,7 +303,7 @@ static void limit_filters(hid_t dset, const struct hdf5_type *type)
 		H5Pclose(dcpl);
 }
 
-/* Is the type of what is meant what it is served as? */
+/* Return true if the stored type fits the served one. */
 static bool learn_leaf(struct values *v)
 {
 	const struct dtype_field *f = v->as->fields;

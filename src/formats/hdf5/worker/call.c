@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is asked of HDF5 workers, and how answers are made into ours again. */
+/* Requests to HDF5 workers, and how their answers are checked and decoded. */
 /*
  * A request goes by value: files and objects are named by their paths, for a
  * worker is a copy of this process as it was when the tree was built, and knows
@@ -37,7 +37,7 @@ struct question {
 	const void *text;
 };
 
-/* Cleared, holes too: it is written to a socket. */
+/* Make a question. Padding is cleared too, because it is written to a socket. */
 static struct question question_about(enum op op, const struct hdf5_place *at,
 				      const char *member)
 {
@@ -56,7 +56,7 @@ static struct question question_about(enum op op, const struct hdf5_place *at,
 	return x;
 }
 
-/* What comes back: into `data` where its size is known, else malloc'ed. */
+/* The answer: `data` is the caller's if its size is known (`fixed`), else malloc'ed. */
 struct result {
 	void *data;
 	uint64_t size;
@@ -85,7 +85,8 @@ static int result_receive(struct hdf5_worker *w, uint64_t size,
 	return r;
 }
 
-/* 0: there is an answer, perhaps an error.  -EPIPE, -ETIMEDOUT, -ENOMEM. */
+/* Send a question and receive its answer. Return 0 if there is one (perhaps an
+ * error, in *said), else -EPIPE, -ETIMEDOUT or -ENOMEM. */
 static int exchange_with_worker(struct hdf5_worker *w, const struct question *x,
 				struct result *out, struct error *said)
 {
@@ -138,7 +139,7 @@ static int ask_worker(const struct question *x, struct result *out,
 	char how[64] = "";
 	int r = -EPIPE;
 
-	/* All that there are may have been killed by others since they were asked last. */
+	/* Other processes may have killed all workers since they were used last. */
 	for (int i = 0; i <= HDF5_WORKERS_MAX && r == -EPIPE; i++) {
 		r = hdf5_worker_take(&w, err);
 		if (r < 0)
@@ -154,7 +155,7 @@ static int ask_worker(const struct question *x, struct result *out,
 	return said.code ? error_set(err, said.code, "%s", said.text) : 0;
 }
 
-/* Ask about a file that stays the same meanwhile. */
+/* Ask a worker while the file is pinned, then check that the file did not change. */
 static int call_worker(struct question *x, struct result *out,
 		       struct error *err)
 {
@@ -195,7 +196,8 @@ int hdf5_call_describe(const struct hdf5_place *at,
 
 	if (!hdf5_isolated())
 		return hdf5_describe_here(at, wanted, out, err);
-	/* The worker opens it, but its bytes are read here. */
+	/* The worker opens the file, but the daemon reads its bytes, so it needs the
+	 * superblock. */
 	(void)hdf5_superblock_find(at->s->handles, at->file, &flags, NULL);
 	x = question_about(DESCRIBE, at, NULL);
 	x.q.typed = wanted != NULL;
@@ -240,7 +242,8 @@ int hdf5_call_locate(const struct hdf5_place *at, const struct grid *g,
 	return 0;
 }
 
-/* Chunks of the grid, in order, and where to go on. */
+/* Check that a list has chunks of the grid in ascending order and says where to go
+ * on. */
 static bool list_is_sane(const struct result *is, const struct hdf5_listed *l,
 			 const struct grid *g, uint64_t first, uint32_t room)
 {
@@ -314,8 +317,8 @@ int hdf5_call_fetch(const struct hdf5_place *at, const struct grid *g,
 	return call_worker(&x, &is, err);
 }
 
-/* Pass `n` values on, each a length and bytes; or none, if that is not what
- * there is. */
+/* Pass `n` values on, each a length and bytes. If the answer is malformed, return
+ * false and pass none. */
 static bool values_pass(const struct result *is, uint64_t n, hdf5_put *put,
 			void *ctx)
 {

@@ -74,7 +74,7 @@ static bool unpack_exactly(struct input *in, void *out, size_t n)
 	return true;
 }
 
-/* n bytes in memory of their own, with a NUL behind; NULL: not there. */
+/* Return a copy of n bytes with a NUL behind (malloc'ed); NULL if there are fewer. */
 static void *unpack_copy(struct input *in, size_t n)
 {
 	unsigned char *out = n > in->left ? NULL : malloc(n + 1);
@@ -123,7 +123,7 @@ static bool unpack_mapping(struct input *in, unsigned rank,
 static bool unpack_lists(struct input *in, size_t nraw, size_t nmappings,
 			 struct hdf5_description *d)
 {
-	/* Each takes some bytes, which bounds what is asked of malloc. */
+	/* Each entry takes at least a byte, which bounds the allocation. */
 	if (nraw > in->left || nmappings > in->left)
 		return false;
 	d->raw = calloc(nraw + 1, sizeof *d->raw);
@@ -160,13 +160,13 @@ static bool rebuild_pipeline(struct pipeline *p, struct error *err)
 	return ok;
 }
 
-/* A bool may hold any byte. */
+/* A bool in untrusted bytes may hold any value. */
 static bool is_bool_set(const bool *b)
 {
 	return *(const unsigned char *)b & 1;
 }
 
-/* Numbers that no description has. */
+/* Check that all numbers are in the range of a description. */
 static bool is_description_in_range(const struct hdf5_description *d)
 {
 	return d->rank <= RANK_MAX && d->own_rank <= d->rank &&

@@ -7,9 +7,9 @@
 #include "formats/hdf5/dataset/description.h"
 #include "formats/hdf5/worker/worker.h"
 
-/* Values and attributes in one answer at most. */
+/* Limit of values and attributes in one answer, in bytes. */
 #define HDF5_TEXT_MAX ((uint64_t)1 << 30)
-/* Names in a request at most. */
+/* Limit of a name in a request, in bytes. */
 #define HDF5_NAME_MAX ((uint32_t)1 << 20)
 
 /*
@@ -25,9 +25,10 @@ enum op { DESCRIBE, LOCATE, LIST, FETCH, VALUES, ATTRIBUTES, ABOUT, MONOLITH };
 struct request {
 	enum op op;
 	struct hdf5_source *s;
-	struct identity id; /* of the file */
+	struct identity id; /* identity of the file */
 	uint32_t path_len, object_len, member_len;
-	const struct hdf5_tensor *tensor; /* MONOLITH; NULL: all */
+	const struct hdf5_tensor
+		*tensor;   /* MONOLITH: the tensor; NULL: everything */
 	uint64_t text_len; /* MONOLITH: values, behind the names */
 	bool typed;        /* DESCRIBE: `type` is wanted */
 	bool converted;    /* FETCH: as type.served */
@@ -42,18 +43,19 @@ struct request {
 	} u;
 };
 struct reply {
-	uint64_t size; /* of what follows */
+	uint64_t size; /* bytes that follow */
 	struct error err;
 };
 
-/* LIST: what else its answer says than which chunks. */
+/* The head of an answer to LIST, before the chunks. */
 struct hdf5_listed {
 	int64_t code; /* 0, 1, -ENOTSUP */
 	uint64_t from, count, n;
 };
 
-/* formats/hdf5/worker/message.c: a description as bytes.  `pack` calls `put` with pieces of
- * it; `unpack` trusts nothing (-EIO). */
+/* A description as bytes (message.c). hdf5_description_pack calls `put` with pieces
+ * of it. hdf5_description_unpack checks every number and returns -EIO if one is
+ * wrong. */
 void hdf5_description_pack(const struct hdf5_description *d,
 			   void (*put)(void *ctx, const void *data, size_t n),
 			   void *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The work of an HDF5 worker: one request after the other. */
+/* An HDF5 worker: answer one request after the other. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static void answer_put_bytes(void *ctx, const void *data, size_t n)
 	answer_add(ctx, data, n);
 }
 
-/* A request with its names, as it came. */
+/* A received request with its names. */
 struct asked {
 	struct request q;
 	char *names; /* path, object, member, each with its NUL */
@@ -73,7 +73,7 @@ static int answer_describe(const struct asked *a, struct output *o,
 	return 0;
 }
 
-/* The answer is `size` bytes that a call fills in. */
+/* Reserve an answer of `size` bytes that a call fills in. */
 static int answer_reserve(struct output *o, size_t size, struct error *err)
 {
 	o->data = calloc(1, size ? size : 1);
@@ -99,7 +99,7 @@ static int answer_locate(const struct asked *a, struct output *o,
 	return r;
 }
 
-/* That it is not known is an answer, too. */
+/* -ENOTSUP (the list is not known) is an answer too. */
 static int answer_list(const struct asked *a, struct output *o,
 		       struct error *err)
 {
@@ -162,7 +162,7 @@ static int answer_monolith(const struct asked *a, struct output *o,
 	return o->data ? 0 : err->code;
 }
 
-/* Is the file here the one that is asked about? */
+/* Check that this process has the same file open as the request means. */
 static int check_identity(const struct asked *a, struct error *err)
 {
 	struct handles *h = a->q.s->handles;
@@ -215,7 +215,7 @@ static int perform_request(const struct asked *a, struct output *o,
 	return error_set(err, -EIO, "no such request");
 }
 
-/* False: no more requests. */
+/* Receive a request. Return false at the end of file and on errors. */
 static bool receive_request(int fd, struct asked *a)
 {
 	size_t path, object, member;

@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 
-/* Silence that means that it will not come back. */
+/* Time without a beat after which the child counts as hanging. */
 #define SILENCE_MS 60000
 enum { BEAT = '.', DONE = '!' };
 
@@ -36,7 +36,7 @@ void hdf5_trial_beat(void)
 	static unsigned objects;
 
 	if (listener >= 0 && objects++ % 16 == 0 && write(listener, &c, 1) < 0)
-		_exit(1); /* nobody waits any more */
+		_exit(1); /* the parent has gone */
 }
 
 static _Noreturn void run_trial_child(int fd, hdf5_walk *walk,
@@ -55,7 +55,8 @@ static _Noreturn void run_trial_child(int fd, hdf5_walk *walk,
 	_exit(write(fd, &c, 1) == 1 ? 0 : 1);
 }
 
-/* 0: done, -EPIPE: it ended before that, -ETIMEDOUT: it is silent. */
+/* Return 0 when the child is done, -EPIPE if it ended before that, -ETIMEDOUT if it
+ * is silent. */
 static int await_trial_child(int fd)
 {
 	for (;;) {

@@ -53,7 +53,7 @@
 #include "base/number.h"
 #include "base/system.h"
 
-/* A worker that is silent for so long is taken for lost. */
+/* A worker that is silent for this time counts as lost. */
 #define SILENCE_MS 60000
 /* Memory that damaged data may talk the library into asking for. */
 #define WORKER_GROWTH (UINT64_C(1) << 30)
@@ -108,8 +108,8 @@ bool hdf5_write_all(int fd, const void *data, size_t n)
 
 static const char title[] = "tensorfs: libhdf5";
 
-/* Be told from the daemon in lists of processes: write over our arguments,
- * which begin where the program's name is. */
+/* Show another name than the daemon's in lists of processes: overwrite the
+ * arguments, which begin where the program's name is. */
 static void zygote_set_title(void)
 {
 	cleanup_close int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -125,7 +125,8 @@ static void zygote_set_title(void)
 	memcpy(args, title, sizeof title);
 }
 
-/* Keep standard streams, source files, directories, and `control`. */
+/* Close all descriptors but standard streams, source files, directories and
+ * `control`. */
 static void zygote_close_others(int control)
 {
 	DIR *d;
@@ -171,7 +172,7 @@ static void zygote_init(int control, bool keep_stderr)
 	zygote_set_title();
 }
 
-/* A question and, for SPAWN, its socket.  False at the end of file. */
+/* Receive a question and, for SPAWN, its socket. Return false at the end of file. */
 static bool zygote_receive(int control, struct question *q, int *fd)
 {
 	union {
@@ -213,8 +214,8 @@ static pid_t zygote_spawn_worker(int control, int fd)
 	_exit(0);
 }
 
-/* Its socket is closed or it was killed: that takes no time, unless it waits
- * for a file system that does not answer. */
+/* Wait for a child whose socket is closed or that was killed. It ends at once unless
+ * it waits for a file system that does not answer, so give up after a second. */
 static int reap_child(pid_t pid)
 {
 	const struct timespec pause = {0, 5000000};
@@ -325,7 +326,7 @@ void hdf5_isolate_stop(void)
 		;
 }
 
-/* Ask the zygote, with a descriptor (>= 0) for it. */
+/* Ask the zygote; pass it a descriptor if fd >= 0. */
 static int ask_zygote(const struct question *q, int fd, struct answer *a)
 {
 	union {
@@ -385,7 +386,7 @@ static int worker_start(struct hdf5_worker *w, struct error *err)
 	return 0;
 }
 
-/* One that runs rather than one that must be started. */
+/* Return a free place, preferably one with a running process; NULL if all are busy. */
 static struct hdf5_worker *worker_free(void)
 {
 	struct hdf5_worker *found = NULL;
@@ -429,7 +430,7 @@ void hdf5_worker_end(struct hdf5_worker *w, char *how, size_t n)
 	const struct question q = {REAP, w->pid};
 	struct answer a = {0, 0};
 
-	/* One that crashed is a zombie by now, and keeps its own signal. */
+	/* A worker that crashed is a zombie by now and keeps its own signal. */
 	kill(w->pid, SIGKILL);
 	close(w->fd);
 	if (ask_zygote(&q, -1, &a) < 0)

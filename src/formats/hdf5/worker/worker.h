@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* Processes at most. */
+/* Limit of worker processes. */
 #define HDF5_WORKERS_MAX 2
 
 struct hdf5_worker {
@@ -18,32 +18,34 @@ struct hdf5_worker {
 	pid_t pid;
 };
 
-/*
- * Start the process that workers are forked from.  Once, when the sources are
- * open and no thread is running.  Standard error is kept or goes to /dev/null.
- */
+/* Start the process that workers are forked from. Call it once, when the sources are
+ * open and no thread is running. With `keep_stderr` workers keep standard error;
+ * else it goes to /dev/null. */
 int hdf5_isolate_start(bool keep_stderr, struct error *err);
-/* End all of them.  Nobody is calling; nothing happens if none was started. */
+/* End all processes. No call may be running. Does nothing if none was started. */
 void hdf5_isolate_stop(void);
 bool hdf5_isolated(void);
-/* No file shall be open in a process that has nothing to do: what was deleted takes room
- * as long as it is.  They end; others are started when they are needed. */
+/* End idle workers, so that they hold no deleted file open, which would keep its
+ * disk space. Others are started when they are needed. */
 void hdf5_isolate_let_go(void);
 
-/* A worker for the caller alone, started if need be; waits for a free one. */
+/* Set *out to a worker for the caller alone. Starts one if needed; blocks until one
+ * is free. */
 int hdf5_worker_take(struct hdf5_worker **out, struct error *err);
-/* All bytes, or -EPIPE: the worker is gone, -ETIMEDOUT: it does not answer. */
+/* Send or receive exactly n bytes. -EPIPE: the worker is gone; -ETIMEDOUT: it does
+ * not answer. */
 int hdf5_worker_send(struct hdf5_worker *w, const void *data, size_t n);
 int hdf5_worker_receive(struct hdf5_worker *w, void *data, size_t n);
-/* Let others have it. */
+/* Give a worker back. */
 void hdf5_worker_give(struct hdf5_worker *w);
-/* End the process and give the place back; `how` (may be NULL) says how it had
+/* End the process and give the place back. `how` (may be NULL) receives how it had
  * ended before: "Segmentation fault". */
 void hdf5_worker_end(struct hdf5_worker *w, char *how, size_t n);
 
-/* formats/hdf5/worker/serve.c: answer requests from a descriptor until it is closed. */
+/* Answer requests from a descriptor until it is closed (serve.c). */
 void hdf5_worker_serve(int fd);
-/* Whole reads and writes of a blocking descriptor. */
+/* Read or write exactly n bytes of a blocking descriptor; false on errors and at the
+ * end of file. */
 bool hdf5_read_all(int fd, void *data, size_t n);
 bool hdf5_write_all(int fd, const void *data, size_t n);
 
