@@ -82,7 +82,8 @@ static int find_only_dataset(struct concat *c, hid_t file)
 	if (H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, count_dataset, &o,
 		      H5O_INFO_BASIC) < 0) {
 		free(o.path);
-		return fail_by_library(c->err, "its groups cannot be read");
+		return fail_by_library(c->err,
+				       "the groups of the file cannot be read");
 	}
 	if (o.n == 1) {
 		c->dataset = o.path;
@@ -91,8 +92,9 @@ static int find_only_dataset(struct concat *c, hid_t file)
 	free(o.path);
 	return o.n ? error_set(
 			     c->err, -EINVAL,
-			     "it has %u datasets: say which with dataset=", o.n)
-		   : error_set(c->err, -ENOTSUP, "it has no dataset");
+			     "the file has %u datasets: name one with dataset=",
+			     o.n)
+		   : error_set(c->err, -ENOTSUP, "the file has no dataset");
 }
 
 /* ---- the parts ----------------------------------------------------------- */
@@ -129,7 +131,7 @@ static int set_joined_axis(struct concat *c, int axis)
 		axis += rank;
 	if (axis < 0 || axis >= rank)
 		return error_set(c->err, SOURCE_USAGE,
-				 "concat=: arrays of %d axes have no such axis",
+				 "concat=: no such axis in arrays of %d axes",
 				 rank);
 	c->axis = (unsigned)axis;
 	return 0;
@@ -141,14 +143,14 @@ static int check_piece_matches(const struct concat *c, const struct piece *p)
 
 	if (H5Tequal(p->type, c->first.type) <= 0)
 		return error_set(c->err, -EINVAL,
-				 "its type is another one than that of the "
-				 "first");
+				 "the type of the dataset differs from the one "
+				 "in the first file");
 	for (unsigned i = 0; same && i < p->rank; i++)
 		same = i == c->axis || p->shape[i] == c->first.shape[i];
 	return same ? 0
 		    : error_set(c->err, -EINVAL,
-				"its shape is another one than that of the "
-				"first along axes other than %u",
+				"the shape of the dataset differs from the one "
+				"in the first file along an axis other than %u",
 				c->axis);
 }
 
@@ -171,7 +173,8 @@ static int read_piece(struct concat *c, int i, hid_t file, int axis)
 		return r;
 	c->along[i] = p.shape[c->axis];
 	return add_overflows(c->total, c->along[i], &c->total)
-		       ? error_set(c->err, -ENOTSUP, "it is too large")
+		       ? error_set(c->err, -ENOTSUP,
+				   "the joined dataset is too large")
 		       : 0;
 }
 
@@ -236,7 +239,7 @@ static int map_joined_part(const struct concat *c, int i, hsize_t begin,
 	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, one,
 				block) < 0 ||
 	    H5Pset_virtual(dcpl, space, name, dataset, from) < 0)
-		r = fail_by_library(c->err, "cannot map it");
+		r = fail_by_library(c->err, "cannot map the dataset of a file");
 	H5Sclose(from);
 	return r;
 }
@@ -252,7 +255,7 @@ static int make_joined_dataset(const struct concat *c, hid_t file)
 	shape[c->axis] = c->total;
 	space = H5Screate_simple((int)c->first.rank, shape, NULL);
 	if (space < 0)
-		r = fail_by_library(c->err, "it is too large");
+		r = fail_by_library(c->err, "the joined dataset is too large");
 	for (int i = 0; r == 0 && i < c->n; begin += c->along[i++]) {
 		hdf5_trial_beat();
 		r = map_joined_part(c, i, begin, space, dcpl);
@@ -263,7 +266,8 @@ static int make_joined_dataset(const struct concat *c, hid_t file)
 				  c->first.type, space, H5P_DEFAULT, dcpl,
 				  H5P_DEFAULT);
 		if (dset < 0)
-			r = fail_by_library(c->err, "cannot describe it");
+			r = fail_by_library(c->err,
+					    "cannot create the joined dataset");
 		else
 			H5Dclose(dset);
 	}
@@ -286,12 +290,14 @@ static int keep_joined_image(const struct concat *c, const void *image,
 
 		if (w <= 0)
 			return error_errno(c->err, w ? -errno : -ENOMEM,
-					   "no memory for its description");
+					   "cannot create a memory file for "
+					   "the joined dataset");
 		at += (size_t)w;
 	}
 	if (fd < 0)
-		return error_errno(c->err, -errno,
-				   "no memory for its description");
+		return error_errno(
+			c->err, -errno,
+			"cannot create a memory file for the joined dataset");
 	if (asprintf(&name, "%s (concatenated)", c->s->path) < 0) {
 		name = NULL;
 		return error_no_memory(c->err,
@@ -314,15 +320,16 @@ static int make_joined_file(const struct concat *c)
 	file = H5Fcreate("concatenated", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
 	H5Pclose(fapl);
 	if (file < 0)
-		return fail_by_library(c->err, "cannot describe it");
+		return fail_by_library(c->err,
+				       "cannot create the joined dataset");
 	r = make_joined_dataset(c, file);
 	if (r == 0 && H5Fflush(file, H5F_SCOPE_LOCAL) < 0)
-		r = fail_by_library(c->err, "cannot describe it");
+		r = fail_by_library(c->err, "cannot create the joined dataset");
 	n = r < 0 ? 0 : H5Fget_file_image(file, NULL, 0);
 	if (r == 0 && (n <= 0 || !(image = malloc((size_t)n))))
 		r = error_no_memory(c->err, "the file that joins the datasets");
 	if (r == 0 && H5Fget_file_image(file, image, (size_t)n) != n)
-		r = fail_by_library(c->err, "cannot describe it");
+		r = fail_by_library(c->err, "cannot create the joined dataset");
 	H5Fclose(file);
 	return r < 0 ? r : keep_joined_image(c, image, (size_t)n);
 }

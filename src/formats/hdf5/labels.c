@@ -41,8 +41,9 @@ static int labels_new(struct walk *w, const struct hdf5_place *at,
 		return error_no_memory(w->err, "the labels");
 	if (!classes_can_be(&h->t)) {
 		tensor_free(&h->t);
-		return error_set(err, -EINVAL,
-				 "it is no list of whole numbers or strings");
+		return error_set(
+			err, -EINVAL,
+			"it is not a list of whole numbers or strings");
 	}
 	r = classes_of_tensor(out, &h->t, w->s->pinner, err);
 	return r < 0 ? r : labels_keep(w, *out);
@@ -101,7 +102,7 @@ int hdf5_labels_given(struct walk *w, hid_t file, bool one_of_several)
 		return error_prefix(w->err, "labels: ");
 	r = H5Iget_type(id) == H5I_DATASET
 		    ? labels_new(w, &at, name, id, &w->given, &err)
-		    : error_set(&err, -EINVAL, "it is a group");
+		    : error_set(&err, -EINVAL, "it is a group, not a dataset");
 	H5Oclose(id);
 	w->given_object = at.object;
 	return r < 0 ? error_set(w->err, r, "labels: '%s': %s", name, err.text)

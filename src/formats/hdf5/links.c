@@ -149,10 +149,11 @@ static void count_missing(struct walk *w, const struct group *g,
 void hdf5_walk_warn_missing(const struct walk *w)
 {
 	if (w->missing == 1)
-		log_warn("%s: an external link leads to what is missing: %s",
+		log_warn("%s: the target of an external link is missing: %s",
 			 w->s->path, w->missing_shown);
 	else if (w->missing)
-		log_warn("%s: %u external links lead to what is missing: %s%s",
+		log_warn("%s: the targets of %u external links are missing: "
+			 "%s%s",
 			 w->s->path, w->missing, w->missing_shown,
 			 w->missing > MISSING_SHOWN ? ", ..." : "");
 }

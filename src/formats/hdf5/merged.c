@@ -47,7 +47,8 @@ static struct hdf5_merged *merged_of(const struct chunk_set *s)
 static int merged_fail_mismatch(const struct hdf5_merged *m, struct error *err)
 {
 	return error_set(err, -EIO,
-			 "%s: the HDF5 file made of it has other data",
+			 "%s: the HDF5 file made of it does not match the "
+			 "mounted datasets",
 			 m->s->path);
 }
 
@@ -101,7 +102,7 @@ static int merged_check_same(struct hdf5_merged *m, const struct monolith *is,
 		return 0;
 	return error_set(err, -ESTALE,
 			 "%s: " HDF5_MERGED_NAME
-			 " is not what it was: its source changed, mount again",
+			 " changed because its source changed: mount again",
 			 m->s->path);
 }
 
@@ -259,7 +260,9 @@ static const struct places *merged_places(const struct hdf5_merged *m,
 	const struct places *x = atomic_load(&m->places);
 
 	if (!x)
-		error_set(err, -EIO, "%s: it was not made yet", m->s->path);
+		error_set(err, -EIO,
+			  "%s: merged.h5 was read before its size was known",
+			  m->s->path);
 	return x;
 }
 

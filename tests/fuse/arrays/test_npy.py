@@ -619,15 +619,15 @@ def hdf5_files_that_do_not_fit():
         p = exits(tensorfs("info", *opts, path), code, sentence)
         check(sentence in p.stderr and p.stderr.count("\n") == 1, p.stderr)
 
-    refused("run1.h5: its shape is another", "--concat=0")
+    refused("run1.h5: the shape of the dataset differs", "--concat=0")
     refused("no such axis", "--concat=3", code=2)
     refused("no dataset '/z'", "--concat=1", "--dataset=/z")
     with h5py.File(path + "/run2.h5", "w") as f:
         f["x/y"] = np.zeros((6, 2, 5), "f8")
-    refused("run2.h5: its type is another", "--concat=1")
+    refused("run2.h5: the type of the dataset differs", "--concat=1")
     with h5py.File(path + "/run0.h5", "a") as f:
         f["more"] = 1
-    refused("run0.h5: it has 2 datasets: say which with dataset=", "--concat=1")
+    refused("run0.h5: the file has 2 datasets: name one with dataset=", "--concat=1")
     with open(path + "/run2.h5", "wb") as f:
         f.write(b"something else")
     refused("run2.h5", "--concat=1", "--dataset=x/y")

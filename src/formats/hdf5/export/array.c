@@ -200,8 +200,8 @@ static int make_attribute(struct making *m, hid_t to, const char *name,
 
 	if (as == NONE || !*name) {
 		monolith_note(m, m->array->name,
-			      "attribute %s: no string, number, or list of "
-			      "them",
+			      "attribute %s: not a string, a number, or a list "
+			      "of these",
 			      name);
 		return 0;
 	}

@@ -90,7 +90,7 @@ static haddr_t memory_file_alloc(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	(void)dxpl;
 	if (i->placing && type != H5FD_MEM_DRAW) {
 		push_driver_error(
-			"libhdf5 asks for room in a way that we do not know");
+			"libhdf5 allocates room for other things than data");
 		return HADDR_UNDEF;
 	}
 	if (i->placing)
@@ -128,7 +128,8 @@ static herr_t memory_file_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl,
 	if (i->placing && type == H5FD_MEM_DRAW && addr >= i->front)
 		return 0;
 	if (addr > MONOLITH_MAX || size > MONOLITH_MAX - addr)
-		return push_driver_error("there is too much in it beside data");
+		return push_driver_error(
+			"groups, attributes and text are too large");
 	end = addr + size;
 	if (end > i->room) {
 		room = 2 * end;

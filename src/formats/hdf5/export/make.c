@@ -135,7 +135,7 @@ static int monolith_make_link(struct making *m, const struct hdf5_item *it)
 	if (m->of)
 		return 0;
 	if (it->kind == HDF5_ITEM_LOST)
-		monolith_note(m, it->name, "a link to what is not there");
+		monolith_note(m, it->name, "a link whose target is missing");
 	else if (H5Lcreate_soft(it->target, m->out, it->name, m->lcpl,
 				H5P_DEFAULT) < 0)
 		return monolith_failed(m, it->name, "the link cannot be made");
@@ -242,7 +242,7 @@ static bool is_left_out(struct making *m, const struct dataset *d)
 	if (dtype_is_binary(&t->dtype))
 		return false;
 	if (t->dtype.kind != DTYPE_STRING) {
-		monolith_note(m, t->name, "no array of numbers or strings");
+		monolith_note(m, t->name, "not an array of numbers or strings");
 		return true;
 	}
 	if (monolith_text_find(m, d->item, &why, &len))

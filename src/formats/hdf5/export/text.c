@@ -139,7 +139,7 @@ static int text_read_dataset(struct reading *x, struct tensor *t,
 	if (!r && x->code)
 		r = x->code == -EFBIG
 			    ? error_set(err, x->code,
-					"more text than is copied")
+					"the text is too long to be copied")
 			    : error_no_memory(err, "the text of a dataset");
 	return r;
 }
@@ -212,7 +212,7 @@ bool monolith_text_find(const struct making *m, size_t i, const char **why,
 	struct monolith_text head;
 	const char *text = text_find_item(m, i, &head);
 
-	*why = "its text is not there";
+	*why = "its text was not read";
 	*len = strlen(*why);
 	if (text && head.lost) {
 		*why = text;

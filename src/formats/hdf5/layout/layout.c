@@ -32,7 +32,9 @@ int hdf5_fill_new(struct hdf5_source *s, const struct hdf5_description *d,
 		return 0;
 	elements = recode ? n / recode->from : 0;
 	if (recode ? !elements || n % recode->from : n % served->size)
-		return error_set(err, -EIO, "its fill value has another size");
+		return error_set(
+			err, -EIO,
+			"the size of its fill value does not fit its type");
 	if (recode) {
 		n = elements * recode->to;
 		bytes = malloc(n);
@@ -95,7 +97,7 @@ static int layout_set_grid(struct hdf5_source *s,
 	memset(&g, 0, sizeof g);
 	if (grid_init(&g, d->rank, d->shape, chunk, elem) < 0 ||
 	    g.count >= TENSOR_CHUNK_MAX)
-		return error_set(err, -ENOTSUP, "it is too large");
+		return error_set(err, -ENOTSUP, "the dataset is too large");
 	l->grid = intern_bytes(&s->intern, &g, sizeof g);
 	return l->grid ? 0 : error_no_memory(err, "the grid of chunks");
 }
@@ -191,7 +193,7 @@ static int layout_set_joined(struct hdf5_tensor *h, uint32_t file,
 		if (!handles_piece_at(handles, file, pos, &piece)) {
 			free(x);
 			return error_set(err, -EBADMSG,
-					 "its bytes are in none of the files");
+					 "its data lie outside of the files");
 		}
 		more = reallocarray(x, n + 1, sizeof *x);
 		if (!more) {

@@ -282,10 +282,11 @@ static int set_tensor_shape(struct hdf5_tensor *h, unsigned rank,
 	t->elements = 1;
 	for (unsigned i = 0; i < rank; i++)
 		if (mul_overflows(t->elements, shape[i], &t->elements))
-			return error_set(err, -ENOTSUP, "it is too large");
+			return error_set(err, -ENOTSUP,
+					 "the dataset is too large");
 	if (mul_overflows(t->elements, t->dtype.size, &t->bytes) ||
 	    t->bytes > INT64_MAX)
-		return error_set(err, -ENOTSUP, "it is too large");
+		return error_set(err, -ENOTSUP, "the dataset is too large");
 	return dtype_is_binary(&t->dtype) ? 0
 					  : check_text_rows(h->source, t, err);
 }
@@ -354,8 +355,9 @@ static int apply_description(struct hdf5_tensor *h,
 	r = set_tensor_type(h, type, err);
 	h->null = d->null && !r;
 	if (d->null)
-		return error_set(err, -ENOTSUP,
-				 "it has a null dataspace, so no elements");
+		return error_set(
+			err, -ENOTSUP,
+			"it has a null dataspace and therefore no elements");
 	if (!r)
 		r = set_tensor_fill(h, d, err);
 	if (!r && d->storage == HDF5_VIRTUAL)

@@ -21,7 +21,7 @@ static uint64_t *slab_at(uint64_t *s, unsigned rank, int what, unsigned axis)
 	return &s[(unsigned)what * rank + axis];
 }
 
-/* START and STRIDE are always finite. */
+/* A slab without end has an unlimited count or block along that axis. */
 int hdf5_slab_endless(const uint64_t *s, unsigned rank)
 {
 	for (unsigned i = 0; s && i < rank; i++)
@@ -229,7 +229,8 @@ int hdf5_add_pattern(struct builder *b, const struct hdf5_mapping *m,
 		uint32_t part;
 
 		if (!file || !dataset)
-			return error_set(b->err, -EBADMSG, "'%s' is no pattern",
+			return error_set(b->err, -EBADMSG,
+					 "'%s' is not a pattern of file names",
 					 m->file);
 		r = hdf5_builder_part(b, file, dataset, &part);
 		if (r < 0)

@@ -190,8 +190,7 @@ static int add_mapping(struct builder *b, const struct hdf5_mapping *m)
 		return hdf5_add_pattern(b, m, (unsigned)u);
 	if (pattern || (u < 0) != (v < 0))
 		return error_set(b->err, -EBADMSG,
-				 "the mapping to '%s' of '%s' cannot be "
-				 "understood",
+				 "the mapping to '%s' of '%s' is damaged",
 				 m->dataset, m->file);
 	file = hdf5_name_of_block(m->file, 0);
 	dataset = hdf5_name_of_block(m->dataset, 0);

@@ -182,7 +182,7 @@ static int read_label_values(const struct attribute *a, struct class_labels *l,
 
 	if (class != H5T_INTEGER && class != H5T_ENUM && class != H5T_STRING)
 		return error_set(err, -EINVAL,
-				 "the attribute '%s' is no list of whole "
+				 "the attribute '%s' is not a list of whole "
 				 "numbers or strings",
 				 a->name);
 	l->n = a->n;

@@ -255,7 +255,9 @@ static int check_storage(hid_t dset, struct error *err)
 	if (layout == H5D_LAYOUT_ERROR || external < 0)
 		return error_set(err, -EIO, "its layout cannot be read");
 	if (layout == H5D_VIRTUAL)
-		return error_set(err, -EIO, "it is virtual, and was not");
+		return error_set(
+			err, -EIO,
+			"it has become a virtual dataset: mount again");
 	if (external > 0)
 		return error_set(err, -ENOTSUP,
 				 "text in external raw files is not supported");
@@ -278,7 +280,7 @@ static int check_shape(struct values *v, const struct box *b, struct error *err)
 		fits = b->start[i] <= n && b->count[i] <= n - b->start[i];
 	}
 	return fits ? 0
-		    : error_set(err, -EIO, "it has another shape than it had");
+		    : error_set(err, -EIO, "its shape changed: mount again");
 }
 
 /* Limit what filters may make of a chunk. */
@@ -340,12 +342,12 @@ static int open_values(struct values *v, const char *member, struct error *err)
 		H5Tclose(type);
 	}
 	if (!fits || v->memory < 0)
-		return error_set(err, -EIO, "it has another type than it had");
+		return error_set(err, -EIO, "its type changed: mount again");
 	v->size = v->value = H5Tget_size(v->memory);
 	for (unsigned i = 0; i < v->inner; i++)
 		v->value /= max_u64(v->dims[i], 1);
 	if (v->value == 0)
-		return error_set(err, -EIO, "it cannot be read");
+		return error_set(err, -EIO, "its elements have no size");
 	if (v->as->kind != DTYPE_TEXT)
 		return 0;
 	v->paths = hdf5_paths_new(v->dset);

@@ -117,15 +117,16 @@ static int fail_lost_worker(const struct question *x, int r, const char *how,
 {
 	const char *name = handles_name(x->q.s->handles, x->file);
 
-	if (r == -ENOMEM)
-		return error_no_memory(err, "the answer of an HDF5 worker"),
-		       error_prefix(err, "%s: ", name);
+	if (r == -ENOMEM) {
+		error_no_memory(err, "the answer of an HDF5 worker");
+		return error_prefix(err, "%s: ", name);
+	}
 	if (r == -ETIMEDOUT)
-		return error_set(err, -EIO,
-				 "%s: libhdf5 does not come back from it: the "
-				 "file is damaged, or its file system does not "
-				 "answer",
-				 name);
+		return error_set(
+			err, -EIO,
+			"%s: libhdf5 does not return from reading it: the file "
+			"is damaged, or its file system does not answer",
+			name);
 	return error_set(err, -EIO,
 			 "%s: libhdf5 crashed on it (%s): the file is damaged",
 			 name, how);
@@ -283,8 +284,8 @@ int hdf5_call_list(const struct hdf5_place *at, const struct grid *g,
 		memcpy(&l, is.data, sizeof l);
 	if (is.size < sizeof l || !list_is_sane(&is, &l, g, *from, room)) {
 		r = error_set(err, -EBADMSG,
-			      "the list of its chunks makes no sense: the file "
-			      "is damaged");
+			      "the list of its chunks is inconsistent: the "
+			      "file is damaged");
 		hdf5_place_prefix(at, err);
 	} else {
 		memcpy(out, (char *)is.data + sizeof l, l.n * sizeof *out);
@@ -363,7 +364,9 @@ int hdf5_call_values(const struct hdf5_place *at, const struct box *b,
 	if (r < 0)
 		return r;
 	if (!values_pass(&is, box_elements(b, rank), put, ctx)) {
-		r = error_set(err, -EIO, "not as many values as it has");
+		r = error_set(err, -EIO,
+			      "libhdf5 returned another number of values than "
+			      "was asked for");
 		hdf5_place_prefix(at, err);
 	}
 	free(is.data);

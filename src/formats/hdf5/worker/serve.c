@@ -156,8 +156,8 @@ static int answer_monolith(const struct asked *a, struct output *o,
 	o->room = o->used;
 	if (o->data && o->used > HDF5_TEXT_MAX)
 		return error_set(err, -ENOTSUP,
-				 "%s: more beside the data than an HDF5 file "
-				 "made here may have",
+				 "%s: groups, attributes and text are too "
+				 "large for an HDF5 file made here",
 				 handles_name(a->at.s->handles, a->at.file));
 	return o->data ? 0 : err->code;
 }
@@ -212,7 +212,7 @@ static int perform_request(const struct asked *a, struct output *o,
 	case MONOLITH:
 		return answer_monolith(a, o, err);
 	}
-	return error_set(err, -EIO, "no such request");
+	return error_set(err, -EIO, "unknown request to an HDF5 worker");
 }
 
 /* Receive a request. Return false at the end of file and on errors. */
@@ -253,7 +253,7 @@ void hdf5_worker_serve(int fd)
 
 		if (!r && o.failed)
 			r = error_set(&reply.err, -ENOMEM,
-				      "%s: more text than fits in memory",
+				      "%s: the text does not fit in memory",
 				      handles_name(a.at.s->handles, a.at.file));
 		reply.err.code = r;
 		reply.size = r ? 0 : o.used;

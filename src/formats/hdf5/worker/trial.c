@@ -105,8 +105,8 @@ int hdf5_trial(hdf5_walk *walk, struct hdf5_source *s,
 		;
 	if (r == -ETIMEDOUT)
 		return error_set(err, -EBADMSG,
-				 "libhdf5 does not come back from it: the file "
-				 "is damaged");
+				 "libhdf5 does not return from reading it: the "
+				 "file is damaged");
 	if (r < 0)
 		return error_set(err, -EBADMSG,
 				 "libhdf5 crashes on it (%s): the file is "
