@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The HDF5 files of a directory, side by side along an axis, as one dataset. */
 /*
- * A file that has nothing but a virtual dataset of theirs is made in memory, and opened
- * in place of the directory: what virtual datasets can do (ten thousand parts and a
- * few descriptors, a missing one named) is what this can do.
+ * An HDF5 file with only a virtual dataset of these files is made in memory and opened
+ * in place of the directory.  So all that holds for virtual datasets holds here: ten
+ * thousand parts need few descriptors, and an error names a missing part.
  */
 #include <dirent.h>
 #include <errno.h>

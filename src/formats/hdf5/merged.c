@@ -4,8 +4,8 @@
 /*
  *	front (a document, kept by the cache) | data of a tensor | zeros | data of ...
  *
- * Where data begin is learnt when somebody asks for the size (no offset and no size is
- * believed to be another later): a table of 16 bytes for each tensor, made once.
+ * The first request for the size makes a table of where data begin, 16 bytes for each
+ * tensor.  Offsets and sizes never change afterwards.
  */
 #include "formats/hdf5/merged.h"
 

@@ -5,7 +5,7 @@
  * Nothing of a file is read here: libhdf5 only writes what is known already, so it does
  * that in this process.  Types are those that h5py makes of NumPy's.  Attributes are
  * JSON: strings, numbers, booleans, and lists of one kind of these are attributes of
- * HDF5; of all else a line says that it is left out.
+ * HDF5; a line in the notes tells that any other value is left out.
  */
 #include <errno.h>
 #include <jansson.h>

@@ -2,8 +2,8 @@
 /* Attributes in array.h5 and merged.h5. */
 
 /*
- * References are addresses in a file that this is not: they are left out, and so are
- * attributes that have any (those of dimension scales do).
+ * References are addresses in another file, so attributes that have any are left out
+ * (those of dimension scales do).
  */
 #include <errno.h>
 #include <stdlib.h>

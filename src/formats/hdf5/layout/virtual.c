@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Virtual datasets: which part of which file covers which elements. */
 /*
- * Parts are not opened here, with two exceptions that the format asks for.  The
- * length of an axis without end (H5S_UNLIMITED) is what its sources have, the
- * longest one decides.  And sources that are named by a pattern ("%b" is the
- * number of the block) are as many as are there, up to the first that is not.
+ * Parts are not opened here, with two exceptions that the format asks for.  An axis
+ * without end (H5S_UNLIMITED) is as long as the longest of its sources.  And sources
+ * that a pattern names ("%b" is the number of the block) are counted up to the first
+ * that is missing.
  *
  * A source that is missing is an error when its elements are read.  What no
  * mapping covers is fill value, as the format says.

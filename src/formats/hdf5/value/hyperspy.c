@@ -16,9 +16,9 @@
  * What HyperSpy would make of that is written as JSON, with the items of a list
  * in the order of their numbers (it sorts them as text, 10 before 2).
  *
- * Links make groups that contain themselves, or many paths to one group: the
- * groups that we are inside of are known, and everything is counted.  What is
- * too deep or too much is said so in its place, in brackets.
+ * Links can make groups that contain themselves, or many paths to one group.  So the
+ * groups around the current one are known, and everything is counted.  Words in
+ * brackets take the place of what is nested too deep or is too much.
  */
 #include <errno.h>
 #include <stdio.h>

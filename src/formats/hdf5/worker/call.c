@@ -6,13 +6,13 @@
  * nothing that was learnt since.  Answers come from a process that a damaged file
  * may have upset, so numbers in them are checked.
  *
- * Which file is asked about is decided here: it is pinned during the call, the
- * request carries its identity, the worker compares it with what it has open,
- * and afterwards it is compared once more.  So both speak of the same bytes.
+ * The daemon decides which file is meant: it pins the file during the call and sends
+ * the file's identity, the worker compares that with the file it has open, and the
+ * daemon compares once more afterwards.  So both read the same bytes.
  *
- * A worker that crashed may owe that to a file it was asked about earlier, or was
- * killed by somebody.  The call is therefore made again until a fresh one was asked,
- * and only what crashes that one, too, is called damaged.  A worker that reported
+ * A worker may have crashed because of a file that it read earlier, or another process
+ * may have killed it.  The call is therefore repeated until a fresh worker was asked;
+ * a file counts as damaged only if that worker crashes, too.  A worker that reported
  * damage is not used again.
  */
 #include "formats/hdf5/worker/call.h"

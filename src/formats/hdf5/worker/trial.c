@@ -5,8 +5,8 @@
  * with the same limit of memory (what fails for want of it may crash with more).
  * It sends a byte for every few objects, so that a big file may take its time
  * while one that keeps the library in a loop is given up, and another byte at
- * the end.  What it finds is thrown away, errors included: they will be found
- * again, here, and said once.
+ * the end.  Its results are thrown away, errors included: this process finds
+ * them again and reports them once.
  */
 #include "formats/hdf5/worker/trial.h"
 

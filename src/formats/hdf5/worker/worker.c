@@ -14,20 +14,20 @@
  *       REAP, a pid -------------> waitpid
  *             <-- wait status ----
  *
- * The zygote is forked when the tree is built and no thread runs yet.  It is
- * the daemon as it was then, so are its children, and an address of something
- * in the tree means the same in all of them.  A process with threads cannot be
+ * The zygote is forked when the tree is built and no thread runs yet.  It and its
+ * children are copies of the daemon at that time, so an address of something in the
+ * tree means the same in all of them.  A process with threads cannot be
  * forked safely; the zygote can, at any time.
  *
  * Descriptors of source files stay open in the zygote, for its copy of the
  * table of handles knows their numbers.  All else is closed, the FUSE device
  * above all: the kernel ends a mount when the last holder of it is gone.
  *
- * Everybody leaves at the end of file of his socket: the zygote when the daemon
- * is gone, in whatever way, and it takes the workers along and reaps them.
- * Signals to the process group are ignored, lest they end the helpers before
- * the daemon has unmounted.  A pid is reaped only after the daemon has done
- * with it, so that a signal never hits a stranger.
+ * Each process exits at the end of file of its socket.  For the zygote that is when
+ * the daemon has ended in any way; the zygote then kills the workers and reaps them.
+ * The zygote and the workers ignore signals to the process group, which would end
+ * them before the daemon has unmounted.  A pid is reaped only when the daemon no longer
+ * uses it, so that a signal never reaches an unrelated process.
  */
 #include "formats/hdf5/worker/worker.h"
 
