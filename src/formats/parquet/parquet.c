@@ -297,8 +297,9 @@ static int parquet_make_labels(struct arrays *arrays, uint32_t i,
 	struct parquet_column *c = &s->meta.at[i];
 
 	if (c->nested || c->hidden || c->dtype.kind == DTYPE_RAGGED)
-		return error_set(err, -ENOTSUP,
-				 "it is no list of whole numbers or strings");
+		return error_set(
+			err, -ENOTSUP,
+			"it is not a list of whole numbers or strings");
 	if (c->nulls)
 		return error_set(err, -ENOTSUP,
 				 "values are missing in it (nulls), and each "

@@ -501,7 +501,7 @@ def parts_that_do_not_fit():
         p = exits(tensorfs("info", *opts, path), code, sentence)
         check(sentence in p.stderr, p.stderr)
 
-    refused("along axes other than 0", "--concat=0")
+    refused("differ along axis 0 only", "--concat=0")
     refused("no such axis", "--concat=3", code=2)
     refused("no such axis", "--concat=-4", code=2)
     save("odd/part-2.npy", random("<f8", (6, 2, 5)))

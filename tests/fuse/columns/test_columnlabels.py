@@ -113,7 +113,7 @@ def files_in_shards():
 def what_cannot_be_labels():
     for name in ("nested.arrow", "nested.parquet"):
         for label, word in (("maybe", "nulls"), ("holes", "nulls"), ("nope", "no column"),
-                            ("st", "no list of"), ("grid", "no list of")):
+                            ("st", "not a list of"), ("grid", "not a list of")):
             out = tensorfs("ls", "--labels=" + label, fixture(name))
             check(out.returncode in (2, 3) and word in out.stderr and label in out.stderr,
                   (name, label, out.returncode, out.stderr))

@@ -550,7 +550,7 @@ def a_reader_that_dies():
 def usage():
     source = write_zip("right.zip")
     p = exits(verify("--against=excel", source), 2, "an unknown reader")
-    listed = p.stderr.split("they are ")[1].splitlines()[0]
+    listed = p.stderr.split("known are ")[1].splitlines()[0]
     names = [w.split()[0] for w in listed.split(", ")]
     known = exits(strangers("--readers"), 0, "--readers").stdout.split()
     equal(sorted(names), known, "readers that the sentence lists")

@@ -307,7 +307,7 @@ def wrong_places():
             ([top, d + "/there.tar"], 2, "--force"),
             ([top, d + "/none/x.tar"], (1, 3), "No such file"),
             ([top, d + "/file/x.tar"], (1, 3), "Not a directory"),
-            ([top, d + "/x.zip"], 2, "no format"),
+            ([top, d + "/x.zip"], 2, "no known format"),
             ([top, d + "/"], 2, ""),
             (["--force", top, d + "/fifo.tar"], 2, "not a regular file"),
             ([d + "/nothing", d + "/x.tar"], 3, "No such file"),

@@ -271,7 +271,7 @@ def parts():
     stage("-q", path, "--missing=skip", "--verify")
     os.rename(got + "/data/samples/000045.npy", got + "/data/samples/other")
     sentence(tensorfs("stage", path, "--missing=skip", "--verify"), "000045",
-             "anew")
+             "again")
     equal(sorted(os.listdir(got + "/data/samples")), names, "samples, mended")
     got = stage_one("-q", path, "--missing=fill")
     equal(len(os.listdir(got + "/data/samples")), 60, "filled samples")
@@ -443,21 +443,21 @@ def verified_again():
         f.write(bytes([byte[0] ^ 1]))
     equal(stage_one("-q", path), got, "path without --verify")
     p = exits(tensorfs("stage", "--verify", path), 0, "stage --verify")
-    sentence(p, "anew", os.path.basename(some))
+    sentence(p, "again", os.path.basename(some))
     equal(p.stdout.strip(), got, "path")
     with open(some, "rb") as f:
         equal(f.read(1), byte, "the byte")
     # A file too many, one too few.
     open(got + "/more", "w").close()
-    sentence(tensorfs("stage", "--verify", path), "anew")
+    sentence(tensorfs("stage", "--verify", path), "again")
     os.unlink(some)
-    sentence(tensorfs("stage", "--verify", path), "anew")
+    sentence(tensorfs("stage", "--verify", path), "again")
     check(os.path.exists(some) and not os.path.exists(got + "/more"), "tree")
     # Known to be wrong, it is not found again, also if there is no room for another.
     with open(some, "wb") as f:
         f.write(b"wrong")
     with Held(got):
-        sentence(stage("--verify", "--reserve=100%", path, code=5), "anew")
+        sentence(stage("--verify", "--reserve=100%", path, code=5), "again")
         check(stage_one("-q", path) != got, "found again")
     stage("-q", "--force", path)
     unstage("--all")

@@ -232,7 +232,7 @@ def existing_files():
     refused(create(f, (8, 2), 2, "f8"), 1, "--force")
     equal(all_bytes(d), before, "files")
     p = exits(create(f, (8, 2), 4, "f8", "--force"), 0, "--force")
-    check("4 files beside it" in p.stderr, p.stderr)
+    check("4 files in the same directory" in p.stderr, p.stderr)
     equal(contents(d + "/r_ALL.h5")[0].dtype, np.dtype("f8"), "type")
     equal(sorted(os.listdir(d)), sorted(set(before) | {"r_00-04.h5",
                                                         "r_04-08.h5"}), "")
