@@ -15,6 +15,7 @@
 #include "formats/arrow/arrow.h"
 #include "formats/hdf5/hdf5.h"
 #include "formats/hdf5/worker/worker.h"
+#include "formats/netcdf/netcdf.h"
 #include "formats/numpy/camera.h"
 #include "formats/numpy/npy.h"
 #include "formats/parquet/parquet.h"
@@ -33,6 +34,7 @@ const struct source_ops *const source_table[] = {
 	&source_arrow,
 	&source_blo,
 	&source_mib,
+	&source_netcdf,
 	&source_npy,
 	&source_npz,
 	&source_parquet,
