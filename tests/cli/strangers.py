@@ -20,6 +20,7 @@ import zlib
 
 import h5py
 import numpy as np
+import scipy.io
 import zarr
 from PIL import Image
 
@@ -50,7 +51,6 @@ WHAT = {
     "a.db": (sqlite(), "an SQLite database"),
     "a.mat": (b"MATLAB 5.0 MAT-file, Platform: GLNXA64".ljust(128),
               "-v7.3, which is HDF5"),
-    "a.nc": (b"CDF\x01" + bytes(28) + b"\1", "nccopy -k nc4"),
     "a.h4": (b"\x0e\x03\x13\x01" + bytes(99), "an HDF4 file"),
     "a.fits": (b"SIMPLE  =                    T".ljust(2880), "a FITS file"),
     "empty": (b"", "is empty"),
@@ -128,6 +128,10 @@ def stores(work):
                                "data_offsets": [0, A.nbytes]}}).encode()
     yield "safetensors", put("a.safetensors", struct.pack("<Q", len(header)) + header +
                              A.tobytes())
+    with scipy.io.netcdf_file(os.path.join(work, "a.nc"), "w") as f:
+        f.createDimension("x", 3)
+        f.createVariable("v", "i4", ("x",))[:] = 1
+    yield "netCDF-3 classic", os.path.join(work, "a.nc")
     yield "arrow", os.path.join(COLUMNS, "one.arrow")
     yield "parquet", os.path.join(COLUMNS, "zstd.parquet")
     yield "raw", put("a.raw", A.tobytes()), "--raw=dtype=u2,shape=2x3"
