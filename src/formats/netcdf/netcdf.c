@@ -2,8 +2,10 @@
 /* Source: a netCDF-3 file, whose variables are shown in place. */
 /*
  * The data of a variable without records are one range of the file.  Those of a variable
- * with records are pieces at equal distances: where a piece is long each is a chunk that
- * is not compressed; short ones are gathered, many to a chunk.
+ * with records are pieces at equal distances.  Short pieces are gathered, many to a chunk;
+ * longer ones are a chunk each, which is not compressed.  Where pieces are so long that
+ * one should not be in the cache as a whole, each is a part of the array: a range of the
+ * file again.
  */
 #include "formats/netcdf/netcdf.h"
 
@@ -20,8 +22,9 @@
 
 /* Bytes of a header that are read at first. */
 #define HEAD_BYTES (UINT64_C(64) << 10)
-/* Pieces of at least so many bytes are chunks. */
-#define PIECE_BYTES 4096
+/* Pieces of at least so many bytes are chunks, or parts. */
+#define CHUNK_BYTES 4096
+#define PART_BYTES (UINT64_C(1) << 20)
 /* Bytes of a chunk that is gathered, and of the range of the file that is read at once. */
 #define GATHERED_BYTES (UINT64_C(64) << 10)
 #define SPAN_BYTES (UINT64_C(1) << 20)
@@ -46,6 +49,24 @@ static const struct netcdf_source *netcdf_of(const struct array *a)
 }
 
 /* ---- records ------------------------------------------------------------- */
+
+/* Describe one record's piece of an array that has a part for each. */
+static int netcdf_learn(struct array *a, uint32_t part,
+			struct array_layout *out, struct error *err)
+{
+	const struct netcdf_source *s = netcdf_of(a);
+	const struct netcdf_own *own = a->own;
+
+	(void)err;
+	out->kind = ARRAY_LINEAR;
+	out->file = s->arrays.file;
+	out->stored = own->v->dtype;
+	out->pos = own->v->begin + part * s->file.distance;
+	out->shape[0] = 1;
+	for (unsigned i = 1; i < a->t.rank; i++)
+		out->shape[i] = a->t.shape[i];
+	return 0;
+}
 
 static int netcdf_locate(struct array *a, uint32_t part, const struct grid *g,
 			 uint64_t first, uint32_t n, struct location *out,
@@ -168,6 +189,7 @@ static void netcdf_free_own(struct array *a)
 }
 
 static const struct array_ops netcdf_ops = {
+	.learn = netcdf_learn,
 	.locate = netcdf_locate,
 	.make = netcdf_make,
 	.origin = netcdf_origin,
@@ -198,40 +220,81 @@ static int netcdf_check_end(const struct netcdf_source *s,
 	return 0;
 }
 
-/* Describe where the data are.  netcdf_check_end has accepted them. */
-static void netcdf_layout(const struct netcdf_source *s, struct netcdf_own *own,
+/* Describe how the pieces of `n` records are stored that are neither one range nor parts. */
+static void netcdf_chunks(struct netcdf_own *own, uint64_t n,
 			  struct array_layout *l)
 {
-	const struct netcdf_variable *v = own->v;
-	uint64_t n = v->record ? s->file.records : 1;
-
-	/* The place of data that there are none of may be behind the end of the file. */
-	l->pos = n ? v->begin : 0;
-	for (uint64_t i = 0; i < v->rank; i++)
-		l->shape[i] = l->chunk[i] = v->dims[i]->length;
-	if (n <= 1 || v->bytes == s->file.distance)
-		return; /* one range of the file */
 	own->pieces = 1;
 	l->kind = ARRAY_CHUNKED;
-	if (v->bytes < PIECE_BYTES) {
-		own->pieces = min_u64(GATHERED_BYTES / v->bytes, n);
+	if (own->v->bytes < CHUNK_BYTES) {
+		own->pieces = min_u64(GATHERED_BYTES / own->v->bytes, n);
 		l->kind = ARRAY_MADE;
 		l->maker = GATHERED;
 	}
 	l->chunk[0] = own->pieces;
 }
 
+/* Make the list of parts, one for each record. */
+static int netcdf_parts(const struct netcdf_source *s,
+			const struct netcdf_variable *v, uint64_t n,
+			struct array_part **out, struct error *err)
+{
+	if (n > TENSOR_PARTS_MAX)
+		return error_set(err, -ENOTSUP,
+				 "it has too many records: %" PRIu64, n);
+	*out = calloc(n, sizeof **out);
+	if (!*out)
+		return error_no_memory(err, "the records of a variable");
+	for (uint64_t i = 0; i < n; i++)
+		(*out)[i] = (struct array_part){s->arrays.file, v->name, 1};
+	return 0;
+}
+
+/* Make the array of a variable whose data netcdf_check_end has accepted.  `spec` has an
+ * owner from array_new on. */
+static int netcdf_place(struct netcdf_source *s, struct netcdf_own *own,
+			struct array_spec *spec, struct array **out,
+			struct error *err)
+{
+	const struct netcdf_variable *v = own->v;
+	struct array_layout l = {.kind = ARRAY_LINEAR,
+				 .file = s->arrays.file,
+				 .stored = v->dtype};
+	cleanup_free struct array_part *parts = NULL;
+	uint64_t n = v->record ? s->file.records : 1;
+	int r = 0;
+
+	/* The place of data that there are none of may be behind the end of the file. */
+	l.pos = n ? v->begin : 0;
+	for (uint64_t i = 0; i < v->rank; i++)
+		l.shape[i] = l.chunk[i] = v->dims[i]->length;
+	memcpy(spec->shape, l.shape, sizeof l.shape);
+	spec->layout = &l;
+	if (n > 1 && v->bytes < s->file.distance) {
+		if (v->bytes < PART_BYTES) {
+			netcdf_chunks(own, n, &l);
+		} else {
+			r = netcdf_parts(s, v, n, &parts, err);
+			spec->layout = NULL;
+			spec->parts = parts;
+			spec->nparts = (uint32_t)n;
+		}
+	}
+	if (r < 0) {
+		free(own);
+		return r;
+	}
+	spec->own = own;
+	return array_new(&s->arrays, spec, out, err);
+}
+
 static int netcdf_array(struct netcdf_source *s,
 			const struct netcdf_variable *v, struct array **out,
 			struct error *err)
 {
-	struct array_layout l = {.kind = ARRAY_LINEAR,
-				 .file = s->arrays.file,
-				 .stored = v->dtype};
 	struct array_spec spec = {.name = v->name,
 				  .stored = v->dtype,
 				  .rank = (unsigned)v->rank,
-				  .layout = &l,
 				  .ops = &netcdf_ops};
 	struct netcdf_own *own;
 	struct dtype served;
@@ -249,10 +312,7 @@ static int netcdf_array(struct netcdf_source *s,
 		return error_no_memory(err, "the array of a variable");
 	}
 	own->v = v;
-	netcdf_layout(s, own, &l);
-	memcpy(spec.shape, l.shape, sizeof l.shape);
-	spec.own = own;
-	return array_new(&s->arrays, &spec, out, err);
+	return netcdf_place(s, own, &spec, out, err);
 }
 
 /* A variable that cannot be shown is listed, and its info.json says why. */

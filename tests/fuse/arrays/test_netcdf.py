@@ -202,6 +202,13 @@ def short_pieces_of_long_records():
         put(d, "w", "f4", ("time", "wide"), random("f4", (9, 300000)))
     with Mount(path) as m:
         compare_with_netcdf4(m, path)
+        a, w = xarray.open_zarr(m / ".zarr", mask_and_scale=False), loaded(m, "w")
+        check(np.array_equal(a["w"].values, w), "w of .zarr")
+        with open(m / "w/array.bin", "rb") as f:
+            for at in (1199999, 1200000, 5 * 1200000 - 2):
+                f.seek(at)
+                equal(f.read(11), w.tobytes()[at:at + 11], "bytes at %d" % at)
+    exits(tensorfs("verify", path), 0, "verify")
 
 
 @case
@@ -429,13 +436,15 @@ def truncated_data():
 @case
 def changed_under_the_mount():
     path = path_of("shrinks.nc")
-    with dataset("shrinks.nc", "NETCDF3_CLASSIC") as d:
+    with dataset("shrinks.nc", "NETCDF3_CLASSIC",
+                 {"time": 0, "wide": 1100, "vast": 200000}) as d:
         put(d, "fixed", "f8", ("wide",), np.arange(1100.0))
-        put(d, "t", "f8", ("time",), np.arange(99.0))
-        put(d, "w", "f8", ("time", "wide"), np.zeros((99, 1100)))
+        put(d, "t", "f8", ("time",), np.arange(9.0))
+        put(d, "w", "f8", ("time", "wide"), np.zeros((9, 1100)))
+        put(d, "v", "f8", ("time", "vast"), np.zeros((9, 200000)))
     with Mount(path) as m:
         os.truncate(path, 2000)
-        for name in ("fixed", "t", "w"):
+        for name in ("fixed", "t", "w", "v"):
             fails_with((errno.EIO, errno.ESTALE, errno.ENODATA),
                        lambda: read(m / (name + "/array.npy")), name)
 
