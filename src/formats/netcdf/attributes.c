@@ -9,8 +9,9 @@
 #include "formats/netcdf/header.h"
 
 /* Longer lists, in values, and texts, in bytes, are described in words, as those of HDF5
- * files are. */
+ * files are, and so are lists behind the first values of an object. */
 #define VALUES_MAX 131072
+#define OBJECT_VALUES_MAX (UINT32_C(1) << 20)
 #define TEXT_MAX (UINT32_C(1) << 20)
 
 /* JSON has integers of up to 2^63 - 1; larger ones are strings of their digits. */
@@ -81,16 +82,16 @@ static json_t *netcdf_text(const struct netcdf_attribute *a)
 }
 
 /* Return the value of an attribute: a text, a number, or a list of numbers.  NULL: no
- * memory. */
-static json_t *netcdf_value(const struct netcdf_attribute *a)
+ * memory.  *left is how many more values the object may have. */
+static json_t *netcdf_value(const struct netcdf_attribute *a, size_t *left)
 {
-	bool is_text = a->dtype.kind == DTYPE_BYTES;
 	json_t *list;
 
-	if (a->n > (is_text ? TEXT_MAX : VALUES_MAX))
+	if (a->dtype.kind == DTYPE_BYTES)
+		return a->n > TEXT_MAX ? netcdf_words(a) : netcdf_text(a);
+	if (a->n > VALUES_MAX || a->n > *left)
 		return netcdf_words(a);
-	if (is_text)
-		return netcdf_text(a);
+	*left -= a->n;
 	if (a->n == 1)
 		return netcdf_number(a, 0);
 	list = json_array();
@@ -103,10 +104,10 @@ static json_t *netcdf_value(const struct netcdf_attribute *a)
 }
 
 /* Set the member that has the name of an attribute.  Return -1 if memory is out. */
-static int netcdf_put(json_t *o, const struct netcdf_attribute *a)
+static int netcdf_put(json_t *o, const struct netcdf_attribute *a, size_t *left)
 {
 	json_t *name = json_text((const char *)a->name, a->name_len);
-	json_t *value = name ? netcdf_value(a) : NULL;
+	json_t *value = name ? netcdf_value(a, left) : NULL;
 	int r = value ? json_object_set_new(o, json_string_value(name), value)
 		      : -1;
 
@@ -121,13 +122,13 @@ json_t *netcdf_attributes(const unsigned char *head, const struct netcdf *f,
 		.at = head + at, .left = f->size - at, .wide = f->version == 5};
 	struct netcdf_attribute a;
 	json_t *o = json_object();
-	size_t n;
+	size_t n, left = OBJECT_VALUES_MAX;
 	int r = netcdf_take_list(&in, NETCDF_ATTRIBUTE,
 				 netcdf_attribute_least(&in), &n, NULL);
 
 	for (; o && r == 0 && n; n--) {
 		r = netcdf_take_attribute(&in, &a, NULL);
-		if (r == 0 && netcdf_put(o, &a) < 0) {
+		if (r == 0 && netcdf_put(o, &a, &left) < 0) {
 			json_decref(o);
 			return NULL;
 		}

@@ -20,7 +20,7 @@
 #include "tensor/dtype.h"
 
 /* Our limit of a header in bytes; the format has none. */
-#define NETCDF_HEADER_MOST (UINT64_C(256) << 20)
+#define NETCDF_HEADER_MOST (UINT64_C(64) << 20)
 
 struct netcdf_dimension {
 	char *name;

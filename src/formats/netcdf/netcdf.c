@@ -160,7 +160,11 @@ static json_t *netcdf_array_about(const struct array *a)
 		const char *name = own->v->dims[i]->name;
 		json_t *text = json_text(name, strlen(name));
 
-		json_array_append_new(axes, json_pack("{s:o}", "name", text));
+		if (json_array_append_new(
+			    axes, json_pack("{s:o}", "name", text)) < 0) {
+			json_decref(axes);
+			return NULL;
+		}
 	}
 	return json_pack("{s:o}", "axes", axes);
 }
@@ -344,7 +348,7 @@ static int netcdf_read_header(struct netcdf_source *s, struct error *err)
 	for (;; n = min_u64(s->arrays.size, 4 * n)) {
 		if (n > NETCDF_HEADER_MOST)
 			return error_set(err, -ENOTSUP,
-					 "its header has more than 256 MiB");
+					 "its header has more than 64 MiB");
 		free(s->head);
 		s->head = malloc(n ? n : 1);
 		if (!s->head)

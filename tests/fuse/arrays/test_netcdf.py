@@ -346,7 +346,7 @@ def streamed():
 def bad_headers():
     for v in (1, 2, 5):
         ok = header(v, attrs=[attr(v)], variables=[var(v)])
-        cases = [(ok[:n], "truncated") for n in range(4, len(ok))]
+        cases = [(ok[:n], "truncated") for n in range(4, len(ok), 4)]
         most = 2**64 - 1 if v == 5 else 2**32 - 1
         record = ((b"t", 0), (b"x", 3))
         cases += [
@@ -372,7 +372,7 @@ def bad_headers():
             cases.append((header(v, variables=[var(v, kind=7)]), "unknown type 7"))
         for i, (data, word) in enumerate(cases):
             path = write("bad.nc", data)
-            commands = ["ls", "info", "verify"] if i >= len(ok) - 4 else ["ls"]
+            commands = ["ls"] if word == "truncated" else ["ls", "info", "verify"]
             for command in commands:
                 p = exits(tensorfs(command, path), 3, "%d: %d: %s" % (v, i, command))
                 check(word in p.stderr and "bad.nc" in p.stderr,
