@@ -15,7 +15,7 @@ packages_test="clang libclang-rt-dev llvm python3-torch python3-torchvision \
 hdf5-tools attr mandoc fio xz-utils util-linux procps \
 bitshuffle hdf5-filter-plugin hdf5-filter-plugin-blosc-serial python3-hdf5plugin \
 python3-tables python3-netcdf4 python3-hyperspy python3-dask python3-pil \
-python3-tifffile python3-zarr python3-xarray python3-fsspec octave \
+python3-tifffile python3-zarr python3-xarray python3-fsspec python3-scipy octave \
 libarchive-tools libpython3.11-testsuite squashfs-tools squashfs-tools-ng squashfuse \
 bzip2 lbzip2 pigz zstd lz4 pixz lzop tar zip unzip sshfs openssh-sftp-server systemd \
 rsync strace gdb ccache"

@@ -20,7 +20,6 @@ import zlib
 
 import h5py
 import numpy as np
-import scipy.io
 import zarr
 from PIL import Image
 
@@ -128,10 +127,9 @@ def stores(work):
                                "data_offsets": [0, A.nbytes]}}).encode()
     yield "safetensors", put("a.safetensors", struct.pack("<Q", len(header)) + header +
                              A.tobytes())
-    with scipy.io.netcdf_file(os.path.join(work, "a.nc"), "w") as f:
-        f.createDimension("x", 3)
-        f.createVariable("v", "i4", ("x",))[:] = 1
-    yield "netCDF-3 classic", os.path.join(work, "a.nc")
+    # No records, dimensions or attributes; a scalar "v" of 32 bits, 0 attributes, at byte 64.
+    yield "netCDF-3 classic", put("a.nc", b"CDF\1" + struct.pack(
+        ">8I4s6I", 0, 0, 0, 0, 0, 11, 1, 1, b"v", 0, 0, 0, 4, 4, 64) + bytes(4))
     yield "arrow", os.path.join(COLUMNS, "one.arrow")
     yield "parquet", os.path.join(COLUMNS, "zstd.parquet")
     yield "raw", put("a.raw", A.tobytes()), "--raw=dtype=u2,shape=2x3"
