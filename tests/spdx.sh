@@ -39,7 +39,12 @@ FNR <= 2 && index($0, tag) { licensed = 1 }
 FILENAME ~ /^src\/.*\.[ch]$/ && FNR == 1 && $0 != "/* " tag " */" {
 	complain(FILENAME ": the first line is not /* " tag " */")
 }
-FILENAME ~ /^src\/.*\.[ch]$/ && FNR == 2 && $0 !~ /^\/\* ..* \*\/$/ {
+# The purpose is one comment of one line or two.
+FILENAME ~ /^src\/.*\.[ch]$/ && FNR == 2 {
+	purpose = $0
+}
+FILENAME ~ /^src\/.*\.[ch]$/ && FNR == 3 &&
+	purpose !~ /^\/\* ..* \*\/$/ && (purpose !~ /^\/\* ../ || $0 !~ /^ \* ..*\*\/$/) {
 	complain(FILENAME ": the second line is not a comment with its purpose")
 }
 END {

@@ -600,7 +600,7 @@ def listed():
     for name, what in (("c", "not a regular file"), ("p", "not a regular file"),
                        ("d", "a directory")):
         p = exits(tensorfs("cat", t + ":" + name), 1, "cat " + name)
-        check(p.stderr.endswith(name + ": is " + what + "\n"), p.stderr)
+        check(p.stderr.endswith(name + " is " + what + "\n"), p.stderr)
     equal((rows["h"]["nlink"], rows["h"]["uid"], rows["h"]["gid"]),
           (2, 1001, 7), "h")
     out = exits(tensorfs("ls", "-l", t), 0, "ls -l").stdout.splitlines()
