@@ -36,16 +36,19 @@ struct mounting {
 	bool ready;
 };
 
+/* Make the path of the FIFO absolute.  A path that is refused is forgotten, so that
+ * nothing is written to it. */
 static int check_notify_pipe(const struct command *c, struct settings *s)
 {
+	const char *given = s->notify_pipe;
 	struct stat st;
 
-	if (!s->notify_pipe)
+	s->notify_pipe = NULL;
+	if (!given)
 		return 0;
-	if (stat(s->notify_pipe, &st) < 0 || !S_ISFIFO(st.st_mode))
-		return cli_usage(c, "notify_pipe: '%s' is not a FIFO",
-				 s->notify_pipe);
-	s->notify_pipe = path_absolute(s, s->notify_pipe);
+	if (stat(given, &st) < 0 || !S_ISFIFO(st.st_mode))
+		return cli_usage(c, "notify_pipe: '%s' is not a FIFO", given);
+	s->notify_pipe = path_absolute(s, given);
 	return s->notify_pipe ? 0 : CLI_MEMORY;
 }
 

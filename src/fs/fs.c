@@ -344,9 +344,9 @@ static int window_by_steps(struct fs *fs, const struct node *n, uint64_t off,
 		return r;
 	window_init(w, n, off < a.size ? min_u64(len, a.size - off) : 0);
 	w->of.size = a.size;
-	return w->of.len && ops->prepare
-		       ? ops->prepare(n->files, n->node, off, w->of.len, err)
-		       : 0;
+	if (w->of.len && ops->prepare)
+		r = ops->prepare(n->files, n->node, off, w->of.len, err);
+	return r == -ENOENT ? -EIO : r; /* the file itself is there */
 }
 
 /* Set *n to the node of a regular file and find out what is known of the window, cut at
@@ -368,7 +368,7 @@ static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 		r = n->files->ops->window(n->files, n->node, off, len,
 					  store_pinner(fs->store), &w->of,
 					  &w->plan, &err);
-		w->planned = true;
+		w->planned = !w->of.reversed;
 	} else {
 		r = window_by_steps(fs, n, off, len, w, &err);
 	}

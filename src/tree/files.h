@@ -107,7 +107,8 @@ struct files_ops {
 	/* Optional, in place of attr, prepare, reversed and the first map of a read, so that
 	 * the node is resolved once.  The window is [off, off + len); `plan` was initialised
 	 * with want = len, which is lowered to out->len.  *out is zeros before.  If out->len
-	 * is 0, nothing is prepared or mapped.  May pin and block.  -ENOENT: no such node. */
+	 * is 0, nothing is prepared or mapped; if numbers are reversed, nothing is mapped.
+	 * May pin and block.  -ENOENT: no such node. */
 	int (*window)(struct files *f, uint64_t node, uint64_t off,
 		      uint64_t len, struct pinner *p, struct file_window *out,
 		      struct plan *plan, struct error *err);

@@ -440,12 +440,13 @@ static int tensor_files_window(struct files *files, uint64_t node, uint64_t off,
 	if (r < 0 || off >= out->size)
 		return r;
 	out->len = plan->want = min_u64(len, out->size - off);
-	if (out->len)
-		r = view_file_prepare(&f, off, out->len, err);
-	if (r < 0 || !out->len)
-		return r;
+	if (!out->len)
+		return 0;
 	out->reversed = view_file_reversed(&f, &out->reversed_from);
-	return view_file_map(&f, off, plan, err);
+	r = view_file_prepare(&f, off, out->len, err);
+	if (r == 0 && !out->reversed)
+		r = view_file_map(&f, off, plan, err);
+	return r == -ENOENT ? -EIO : r; /* the file itself is there */
 }
 
 static void tensor_files_free(struct files *files)

@@ -117,6 +117,7 @@ expect 2 "option 'cache-size' needs a value" plain.txt empty -ocache-size
 expect 2 "option 'workers': " plain.txt empty -o workers=many
 expect 2 "notify_pipe: 'plain.txt' is not a FIFO" \
 	plain.txt empty -o notify_pipe=plain.txt
+[ "$(cat plain.txt)" = text ] || fail "a file that is not a FIFO was written to"
 expect 2 "unknown option '--nosuid'" mount --nosuid plain.txt empty
 # These are all accepted, in every spelling, and the source is then found wrong.
 expect 3 'plain.txt' plain.txt empty -o \

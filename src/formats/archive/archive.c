@@ -130,23 +130,26 @@ static int load_archive_index(struct archive *a, struct error *err)
 					    a->options->looks};
 	struct index_key key;
 	struct index *x;
+	char *path;
 	int r;
 
 	archive_index_key(a, &key);
 	r = index_load(&key, &where, LAZY, &x, err);
 	if (r < 0)
 		return r;
-	r = a->kind->load ? a->kind->load(a, x, err) : 0;
+	path = strdup(index_path(x));
+	r = path ? 0 : error_no_memory(err, "the path of an index file");
+	if (r == 0 && a->kind->load)
+		r = a->kind->load(a, x, err);
 	if (r == 0)
 		r = members_of_index(&a->members, x, err);
 	if (r < 0) {
+		free(path);
 		error_prefix(err, "%s: ", index_path(x));
 		forget_archive_index(a, x);
 		return -EBADMSG;
 	}
-	a->index = strdup(index_path(x));
-	if (!a->index)
-		return error_no_memory(err, "the path of an index file");
+	a->index = path;
 	a->indexed = true;
 	log_debug(DEBUG_ARCHIVE, "%s: index %s", a->path, index_path(x));
 	return 0;

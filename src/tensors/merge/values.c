@@ -125,7 +125,7 @@ static void values_add_run(struct collecting *c, const char *s, size_t len,
 		return;
 	}
 	if (n >= RUNS_MAX || memchr(s, 0, len)) {
-		c->failed = -ENOTSUP;
+		c->failed = c->failed ? c->failed : -ENOTSUP;
 		return;
 	}
 	run.value = strndup(s, len);

@@ -54,7 +54,8 @@ static int filter_params(const struct codec *c, size_t n, const unsigned *cd,
 static int filter_no_memory(const struct codec *c, struct error *err)
 {
 	error_no_memory(err, "a chunk");
-	return error_prefix(err, "%s: ", c->name);
+	error_prefix(err, "%s: ", c->name);
+	return -ENOMEM;
 }
 
 /* Decode into a new buffer, *out of *room bytes, which is enlarged until the result

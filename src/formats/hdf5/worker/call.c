@@ -119,7 +119,8 @@ static int fail_lost_worker(const struct question *x, int r, const char *how,
 
 	if (r == -ENOMEM) {
 		error_no_memory(err, "the answer of an HDF5 worker");
-		return error_prefix(err, "%s: ", name);
+		error_prefix(err, "%s: ", name);
+		return -ENOMEM;
 	}
 	if (r == -ETIMEDOUT)
 		return error_set(
