@@ -280,7 +280,9 @@ static int check_shape(struct values *v, const struct box *b, struct error *err)
 		fits = b->start[i] <= n && b->count[i] <= n - b->start[i];
 	}
 	return fits ? 0
-		    : error_set(err, -EIO, "its shape changed: mount again");
+		    : error_set(err, -EIO,
+				"it has another shape than when it was "
+				"mounted: mount again");
 }
 
 /* Limit what filters may make of a chunk. */
@@ -342,7 +344,9 @@ static int open_values(struct values *v, const char *member, struct error *err)
 		H5Tclose(type);
 	}
 	if (!fits || v->memory < 0)
-		return error_set(err, -EIO, "its type changed: mount again");
+		return error_set(err, -EIO,
+				 "it has another type than when it was "
+				 "mounted: mount again");
 	v->size = v->value = H5Tget_size(v->memory);
 	for (unsigned i = 0; i < v->inner; i++)
 		v->value /= max_u64(v->dims[i], 1);
