@@ -185,12 +185,13 @@ static int add_mapping(struct builder *b, const struct hdf5_mapping *m)
 	if (is_hollow(m->to, b->d->own_rank, u) ||
 	    is_hollow(m->from, m->from_rank, v))
 		return error_set(b->err, -EBADMSG,
-				 "a mapping without end is damaged");
+				 "an unlimited mapping selects nothing");
 	if (pattern && u >= 0 && v < 0)
 		return hdf5_add_pattern(b, m, (unsigned)u);
 	if (pattern || (u < 0) != (v < 0))
 		return error_set(b->err, -EBADMSG,
-				 "the mapping to '%s' of '%s' is damaged",
+				 "the mapping to '%s' of '%s' has a pattern or "
+				 "an unlimited axis on one side only",
 				 m->dataset, m->file);
 	file = hdf5_name_of_block(m->file, 0);
 	dataset = hdf5_name_of_block(m->dataset, 0);
