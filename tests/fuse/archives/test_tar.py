@@ -718,7 +718,7 @@ def cut_sentence():
         put(tf, "b", b"b" * 200000)
     p = lib.tensorfs("cat", "--nested", outer + ":cut.tar/h")
     lib.exits(p, 1, "cat in an inner archive")
-    check("lie behind the end" in p.stderr and not p.stdout, p.stderr)
+    check("lies beyond the end" in p.stderr and not p.stdout, p.stderr)
 
 
 def no_checksums():
