@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stages a request: finds it, or plans, writes, checks and publishes it. */
+/* Stages a request: finds an existing tree, or plans, writes, checks and publishes one. */
 
 /*
  *	search for it                     staging_begin: saves all other work if found

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Binary search in anything that can be asked by number. */
+/* Binary search over a range of integers with a monotone condition. */
 #ifndef BASE_BISECT_H
 #define BASE_BISECT_H
 
@@ -31,7 +31,7 @@ static inline bool bisect_next(struct bisect *b)
 	b->mid = b->lo + (b->hi - b->lo) / 2;
 	return b->lo < b->hi;
 }
-/* Does the condition hold for b->mid? */
+/* Record whether the condition holds for b->mid, and narrow the range. */
 static inline void bisect_answer(struct bisect *b, bool holds)
 {
 	if (holds)

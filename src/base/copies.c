@@ -119,7 +119,7 @@ static inline void exchange_corners(uint64_t *a, uint64_t *b, unsigned bits,
 #define TWOS UINT64_C(0x0000ffff0000ffff)
 #define ONES UINT64_C(0x00ff00ff00ff00ff)
 
-/* Turn a square of 8 bytes a side. */
+/* Transpose a tile of 8 x 8 bytes. */
 static inline void turn_bytes(unsigned char *restrict to, size_t to_step,
 			      const unsigned char *restrict from)
 {

@@ -77,7 +77,7 @@ bool recode_is_valid(const struct recode *r)
 	       (!r->nswaps || r->swap[0].width == r->width);
 }
 
-/* ---- running ------------------------------------------------------------- */
+/* ---- applying a recode --------------------------------------------------- */
 
 /* Copy `n` pieces of `width` bytes, which are `stride` bytes apart, side by side.  The
  * compiler knows the widths of numbers. */

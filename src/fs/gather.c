@@ -413,8 +413,8 @@ static bool copy_strip(struct gather *g, unsigned char *to,
 	return true;
 }
 
-/* Copy all rows of a strip.  Once the strips side by side have filled their rows, the
- * position moves on behind them. */
+/* Copy all rows of a strip.  When adjacent strips have completed their rows, advance the
+ * output position past these. */
 static int gather_strip(struct gather *g, const struct extent *x,
 			struct error *err)
 {

@@ -199,7 +199,7 @@ static void scan_begin(struct scan_walk *w, struct scan_found *f)
 		scan_push(w, f, "");
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the whole scan ------------------------------------------------------ */
 
 /* Append what one thread has found to the scan.  Return false if there is no memory. */
 static bool scan_join_found(struct scan *s, struct scan_found *f)

@@ -34,7 +34,8 @@ static bool slice_read_number(struct reader *r, int64_t *out)
 	return true;
 }
 
-/* Take index `i` of an axis of `n`. */
+/* Set *a to the single index `i` of an axis of `n` elements; a negative one counts from
+ * the end. */
 static int slice_read_index(int64_t i, uint64_t n, struct slice_axis *a)
 {
 	int64_t size = (int64_t)n;

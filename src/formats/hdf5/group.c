@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group's directory: its attributes; the root's merged.h5. */
+/* Makes the directory of a group: its attributes and, in the root, merged.h5. */
 
 #include "formats/hdf5/group.h"
 

@@ -97,7 +97,7 @@ bool shards_own_is(const struct shards_own *own, const char *path)
 				      place_is_member_index(own->name, base));
 }
 
-/* ---- what is there ------------------------------------------------------- */
+/* ---- existing files in the way ------------------------------------------- */
 
 struct there {
 	uint64_t n; /* number of names in the way */

@@ -80,7 +80,7 @@ bool member_views_are(const struct files *f);
 
 /* ---- for views ----------------------------------------------------------- */
 
-/* Return what a view is made of. */
+/* Return the arguments that a view was created with. */
 const struct member_views_args *member_views_args(const struct member_views *b);
 /* Return true if a record is a regular file (or another name of one), and shown as one. */
 bool member_view_is_file(const struct member_views *b, uint64_t record);
