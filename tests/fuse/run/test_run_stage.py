@@ -201,7 +201,11 @@ def killed():
         check(os.path.isdir(path), path)
         pids = dict(runlib.helpers(p.pid), front=p.pid)
         for n in names:
-            os.kill(pids[n], signal.SIGKILL)
+            try:
+                os.kill(pids[n], signal.SIGKILL)
+            except ProcessLookupError:
+                # The others have ended it, because the first one is dead.
+                check(n != names[0], n + " ended by itself")
         if names == ["keeper"]:
             p.send_signal(signal.SIGTERM)
         finish(p)
