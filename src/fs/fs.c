@@ -375,7 +375,8 @@ static int read_prepare(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	return r < 0 && r != -ENOENT ? fs_report(fs, ino, r, &err) : r;
 }
 
-/* Answer from a whole file that is kept in the cache (fs->kept); false if there is none. */
+/* Answer from a copy of the whole file that the cache keeps (fs->kept).  Return false if
+ * there is none, or if the window is empty. */
 static bool read_kept(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 		      struct reply *out)
 {
@@ -385,6 +386,12 @@ static bool read_kept(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 
 	if (!b)
 		return false;
+	if (!len || off >= b->size) {
+		buf_unref(b);
+		return false;
+	}
+	len = min_u64(len, b->size - off);
+	out->size = b->size;
 	out->len = len;
 	out->set = NULL;
 	out->npins = 0;
@@ -392,6 +399,7 @@ static bool read_kept(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	out->gathered = b;
 	out->iov[0] = (struct iovec){b->data + off, len};
 	counter_add(COUNT_ORDER_KEPT_READ, 1);
+	counter_add(COUNT_BYTES_SERVED, len);
 	return true;
 }
 
@@ -401,17 +409,18 @@ int fs_read(struct fs *fs, uint64_t ino, uint64_t off, size_t len,
 	struct error err = {0};
 	struct window w;
 	struct node n;
-	int r = read_prepare(fs, ino, off, len, &n, &w);
+	int r;
 
+	if (read_kept(fs, ino, off, len, out))
+		return 0;
+	r = read_prepare(fs, ino, off, len, &n, &w);
 	if (r < 0)
 		return r;
 	out->size = w.of.size;
-	len = (size_t)w.of.len;
-	if (!len || !read_kept(fs, ino, off, len, out))
-		r = reply_collect(fs, &n, off, &w, out, &err);
+	r = reply_collect(fs, &n, off, &w, out, &err);
 	if (r < 0)
 		return fs_report(fs, ino, r, &err);
-	counter_add(COUNT_BYTES_SERVED, len);
+	counter_add(COUNT_BYTES_SERVED, w.of.len);
 	return 0;
 }
 

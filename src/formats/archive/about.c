@@ -130,7 +130,7 @@ static void warn_of_stream(json_t *slow, const struct archive *a,
 struct image_facts {
 	uint64_t blocks, fragments, holes, plain;
 	uint64_t in_fragments, files; /* files that have content */
-	/* Of those in fragments: in compressed blocks. */
+	/* The files in fragments whose block is compressed. */
 	uint64_t in_compressed;
 	uint64_t median; /* median size of files, in bytes */
 };

@@ -123,7 +123,7 @@ static void forget_archive_index(struct archive *a, struct index *x)
 }
 
 /* Load the index.  Return 0 if the archive is complete now, -ENOENT or -ESTALE if
- * there is no valid index, or another error. */
+ * there is no valid index, -ENOMEM, or another error: the index is damaged. */
 static int load_archive_index(struct archive *a, struct error *err)
 {
 	const struct index_options where = {a->options->index,
@@ -147,7 +147,7 @@ static int load_archive_index(struct archive *a, struct error *err)
 		free(path);
 		error_prefix(err, "%s: ", index_path(x));
 		forget_archive_index(a, x);
-		return -EBADMSG;
+		return r == -ENOMEM ? r : -EBADMSG;
 	}
 	a->index = path;
 	a->indexed = true;
@@ -196,6 +196,8 @@ static int fill_member_table(struct archive *a, struct error *err)
 
 	if (r == 0)
 		return 0;
+	if (r == -ENOMEM)
+		return error_set(err, r, "%s", why.text);
 	if (r != -ENOENT && r != -ESTALE)
 		log_info("%s: rebuilding its index: %s", a->path, why.text);
 	r = a->kind->scan(a, &o, err);

@@ -24,10 +24,6 @@ struct joined {
 	bool tars; /* all of them are tars */
 };
 
-/* The name of an extended attribute, as long as Linux takes it (XATTR_NAME_MAX). */
-struct xattr_name {
-	char text[256];
-};
 struct joining {
 	struct members_builder *b;
 	const struct members *m;
@@ -38,8 +34,10 @@ struct joining {
 	uint64_t *inode;
 	char *path;
 	size_t path_room;
-	vec(struct xattr_name) names; /* of the attributes of one record */
+	/* The attributes of one record, and their names, each with a NUL. */
 	vec(struct member_xattr) xattrs;
+	char *names;
+	size_t names_room; /* bytes */
 	struct error *err;
 };
 
@@ -78,25 +76,47 @@ static const char *joined_path(struct joining *x, uint64_t record)
 	return x->path + 1;
 }
 
-/* Collect the extended attributes of a record in x->xattrs, their names terminated in
- * x->names; return false when out of memory. */
+/* Make room for the names of all extended attributes of a record. */
+static bool joined_names_room(struct joining *x, const struct member_record *r)
+{
+	struct member_xattr_at at;
+	size_t need = 0;
+	char *grown;
+
+	member_xattr_first(x->m, r, &at);
+	while (member_xattr_next(&at))
+		need += at.name_len + 1;
+	if (need <= x->names_room)
+		return true;
+	grown = realloc(x->names, need);
+	if (!grown)
+		return false;
+	x->names = grown;
+	x->names_room = need;
+	return true;
+}
+
+/* Collect the extended attributes of a record in x->xattrs; return false when out of
+ * memory. */
 static bool joined_xattrs(struct joining *x, const struct member_record *r)
 {
 	struct member_xattr_at at;
-	struct xattr_name name;
+	char *name;
 
-	x->xattrs.n = x->names.n = 0;
+	x->xattrs.n = 0;
+	if (!joined_names_room(x, r))
+		return false;
+	name = x->names;
 	member_xattr_first(x->m, r, &at);
 	while (member_xattr_next(&at)) {
-		struct member_xattr one = {NULL, at.value, at.size};
+		struct member_xattr one = {name, at.value, at.size};
 
-		memcpy(name.text, at.name, at.name_len);
-		name.text[at.name_len] = '\0';
-		if (!vec_push(&x->names, name) || !vec_push(&x->xattrs, one))
+		memcpy(name, at.name, at.name_len);
+		name[at.name_len] = '\0';
+		name += at.name_len + 1;
+		if (!vec_push(&x->xattrs, one))
 			return false;
 	}
-	for (size_t i = 0; i < x->names.n; i++)
-		x->xattrs.at[i].name = x->names.at[i].text;
 	return true;
 }
 
@@ -192,8 +212,7 @@ static int join_archive(struct joining *x)
 static int join_all(struct members_builder *b, struct source *const *archives,
 		    unsigned n, struct error *err)
 {
-	struct joining x = {
-		.b = b, .err = err, .names = VEC_EMPTY, .xattrs = VEC_EMPTY};
+	struct joining x = {.b = b, .err = err, .xattrs = VEC_EMPTY};
 	uint32_t block_size = 0;
 	int r = 0;
 
@@ -215,7 +234,7 @@ static int join_all(struct members_builder *b, struct source *const *archives,
 			r = join_archive(&x);
 	}
 	free(x.path);
-	vec_free(&x.names);
+	free(x.names);
 	vec_free(&x.xattrs);
 	members_block_size(b, block_size);
 	return r;

@@ -394,7 +394,7 @@ const struct source_ops source_hdf5 = {
 	.flags = SOURCE_HAS_DATASETS | SOURCE_HAS_LABELS | SOURCE_NAMES_FILES |
 		 SOURCE_JOINS,
 	.probe_beyond = hdf5_probe_beyond,
-	.is_files = hdf5_members_is_member,
+	.is_files = hdf5_members_named_by,
 	.name = "hdf5",
 	.summary = "HDF5 files, distributed tensors (virtual datasets)",
 	.probe = hdf5_probe,

@@ -178,15 +178,15 @@ static int source_check_flags(unsigned flags, bool is_archive,
 {
 	const struct archive_options *of_archives = a->archive;
 	bool is_directory = flags & SOURCE_DIRECTORY;
-	bool dataset = a->dataset && !(flags & SOURCE_HAS_DATASETS);
+	bool no_datasets = a->dataset && !(flags & SOURCE_HAS_DATASETS);
 	const char *odd = NULL;
 
-	if (dataset && is_archive && !a->inside)
+	if (no_datasets && is_archive && !a->inside)
 		odd = "dataset= is for HDF5 files; for archives it is subdir=";
-	else if (dataset && is_directory)
+	else if (no_datasets && is_directory)
 		odd = "dataset= is for HDF5 files, but this is a directory: "
 		      "name the file in it";
-	else if (dataset && !a->inside)
+	else if (no_datasets && !a->inside)
 		odd = "dataset= is for HDF5 files and Zarr stores";
 	else if (is_directory && of_archives && of_archives->offset)
 		odd = "offset= is for archives, but this is a directory";

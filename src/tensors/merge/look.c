@@ -109,12 +109,16 @@ static int look_add_item(struct look *x, struct item *it)
 
 	it->cset = x->cset;
 	if (!it->path || many || !vec_push(&m->items, *it)) {
+		int r = it->path && many
+				? error_set(x->err, -E2BIG,
+					    "%s: it has more than %u objects",
+					    m->o.main, OBJECTS_MAX)
+				: error_no_memory(x->err,
+						  "the list of objects");
+
 		free(it->path);
 		free(it->target);
-		return many ? error_set(x->err, -E2BIG,
-					"%s: it has more than %u objects",
-					m->o.main, OBJECTS_MAX)
-			    : error_no_memory(x->err, "the list of objects");
+		return r;
 	}
 	if (it->kind == ITEM_SAME || it->kind == ITEM_SOFT)
 		return 0;

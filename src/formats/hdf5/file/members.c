@@ -475,7 +475,7 @@ int hdf5_members_find(const char *path, struct hdf5_members *out,
 	return r;
 }
 
-bool hdf5_members_is_member(const char *path)
+bool hdf5_members_named_by(const char *path)
 {
 	struct hdf5_members x;
 	struct error err = {0};

@@ -42,10 +42,10 @@ struct hdf5_members {
 int hdf5_members_find(const char *path, struct hdf5_members *out,
 		      struct error *err);
 void hdf5_members_free(struct hdf5_members *x);
-/* Is `path` a member of such a file or, if there is no file of that name, such a
- * pattern?  Asked of files that no format recognises by their bytes.  True as well if
- * members are missing. */
-bool hdf5_members_is_member(const char *path);
+/* Return true if `path` names such a file: as one of its members or, if no file has that
+ * name, as a pattern like "x_%d.h5"; also if members are missing.  To be called for files
+ * that no format recognises by their bytes. */
+bool hdf5_members_named_by(const char *path);
 /* Set *out (malloc'ed) to the path of the first member of the family whose pattern
  * `path` is.  Return 0; 1 if `path` is a file or not such a pattern; -ENOMEM. */
 int hdf5_members_first(const char *path, char **out);
