@@ -18,7 +18,7 @@
 
 #define HELPER "strangers"
 
-/* The same list as in contrib/against/kinds.py. */
+/* The readers to compare with: this list must equal that of contrib/against/kinds.py. */
 static const char *const readers[] = {"auto",     "h5py", "tar",   "zip",
 				      "squashfs", "zarr", "numpy", "parquet",
 				      "arrow",    NULL};

@@ -12,8 +12,8 @@
  * symlinks, and makes autofs mount.  Blocks as long as that file system takes to answer. */
 const char *network_fs(const char *path);
 
-/* The same by a type and source as in mountinfo ("fuse.sshfs", "host:/home"), or by a
- * magic number of statfs(2). */
+/* Return what network_fs returns for a file system with this type and source, as they stand
+ * in mountinfo ("fuse.sshfs", "host:/home"), or with this magic number of statfs(2). */
 const char *network_fs_of_type(const char *type, const char *source);
 const char *network_fs_of_magic(uint32_t magic);
 

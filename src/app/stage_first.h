@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --stage: makes plain files in shared memory of the sources before `run` and `mount`
+/* --stage: copies the sources to plain files in shared memory before `run` and `mount`
  * begin. */
 #ifndef APP_STAGE_FIRST_H
 #define APP_STAGE_FIRST_H

@@ -88,7 +88,7 @@ const char *error_name(int code)
 		return "ENOTSUP";
 	case ENOMEM:
 		return "ENOMEM";
-	/* of names, in directories that can be opened but list nothing */
+	/* for names that are looked up in a directory which lists nothing */
 	case ENOENT:
 		return "ENOENT";
 	case EINVAL:

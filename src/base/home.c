@@ -310,8 +310,8 @@ static void remove_entry(struct removal *r, int in, const char *name,
 
 static void empty_dir(struct removal *r, int fd, unsigned level)
 {
-	/* A descriptor of its own begins at the first entry: this may be the second
-	 * reading. */
+	/* Open the directory again: `fd` may have been read to its end already, and a new
+	 * descriptor begins at the first entry. */
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;

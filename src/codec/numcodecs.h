@@ -9,7 +9,7 @@
  * shuffle and fletcher32 are the same in HDF5 and numcodecs. */
 extern const struct codec codec_gzip; /* RFC 1952, one or more members */
 extern const struct codec
-	codec_lz4_sized; /* u32 LE plain bytes, one LZ4 block */
+	codec_lz4_sized; /* u32 LE: the decoded size; then one LZ4 block */
 #if HAVE_LZMA
 extern const struct codec codec_lzma; /* .xz, or .lzma with cd[0] = 2 */
 #endif

@@ -149,7 +149,7 @@ void handles_refuse_private(struct handles *h);
  * without a row here. */
 int handles_check_public(struct handles *h, int fd, const struct stat *st,
 			 const char *path, struct error *err);
-/* Set the number of descriptors that are open now, and the limit. */
+/* Set *open_now to the number of open descriptors and *limit to the most there may be. */
 void handles_usage(struct handles *h, unsigned *open_now, unsigned *limit);
 
 #endif

@@ -17,7 +17,7 @@ const char *suffix_named(const char *option, const char *column, size_t *len);
 const char *suffix_guess(const void *value, size_t n);
 /*
  * Set the suffix of a BLOB's files: as the option says, else by the first values that are
- * not empty.  With `unread` values are not read, and the suffix is "bin".
+ * not empty.  If `unread` is set, no values are read and the suffix is "bin".
  */
 int suffix_set(struct array *a, const char *column, bool unread,
 	       struct error *err);

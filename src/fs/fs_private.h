@@ -63,7 +63,8 @@ struct reversal {
 	size_t first; /* bytes of it before its first number */
 	unsigned width;
 };
-/* Return false if no byte of this window, which is not empty, is reversed. */
+/* Set *out to the widened window.  Return false if no byte of the window, which is not
+ * empty, is reversed. */
 bool reverse_around(const struct file_window *w, uint64_t off,
 		    struct reversal *out);
 /* Copy all of that window, as it is served, to x->len bytes at `to`.  Overwrites *w. */

@@ -137,8 +137,8 @@ static bool pins_exhausted(const struct collector *c)
 	       (c->out->npins > 0 && c->pinned >= c->fs->pin_budget);
 }
 
-/* Mark a run that is the only one of its chunk in a READ.  READs of many runs are gathered, and
- * do without. */
+/* Mark the run if it is the only one of its chunk in a READ.  READs of many runs are
+ * gathered and do not use the mark. */
 static void mark_alone(struct plan *plan, unsigned i)
 {
 	struct extent *x = &plan->ext[i];

@@ -38,7 +38,7 @@ struct index {
 	const unsigned char *at; /* the same bytes, aligned */
 	uint64_t eager;          /* bytes at `at` */
 	char *path;
-	/* Of the index file, for its lazy sections; -1: there are none. */
+	/* The open index file, for its lazy sections; -1 if it has none. */
 	int fd;
 };
 

@@ -22,7 +22,8 @@ struct index_key {
 	/* Compared: its size, mtime, position in its file and a sample of its stored
 	 * bytes.  No index is saved for the decoded bytes of a stream. */
 	const struct backing *source;
-	/* Of the source; NULL if it lies inside another source: nothing is saved. */
+	/* The path of the source; NULL if it lies inside another source: then no index is
+	 * saved. */
 	const char *path;
 	/* "tar 2": format and version of the code that made it; an index of another
 	 * maker is foreign. */

@@ -20,7 +20,7 @@ struct shards_cut {
 #define SHARDS_SIZE_USUAL (UINT64_C(1) << 30)
 /* Return *c, with SHARDS_SIZE_USUAL as the size if *c says nothing. */
 struct shards_cut shards_cut_default(const struct shards_cut *c);
-/* Return 0, or -EINVAL if *c has both a number of shards and a limit of one shard. */
+/* Return 0, or -EINVAL if *c sets both the number of shards and a limit for each. */
 int shards_cut_check(const struct shards_cut *c, struct error *err);
 /*
  * Return true if a sample that takes `bytes` in the tar begins another shard.  There

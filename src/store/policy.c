@@ -50,7 +50,8 @@
 
 #define YOUNG_LEAST 6 /* a sixth of the budget */
 #define YOUNG_FIRST 3 /* quarters of the budget */
-#define YOUNG_STEP 2  /* times the bytes of a ghost */
+/* A hit on a ghost moves the target of the young part by this many times its bytes. */
+#define YOUNG_STEP 2
 #define BURST 8
 #define TURNS 2
 #define WEIGHT_MAX 8

@@ -35,8 +35,8 @@ int store_pin(struct store *s, const struct extent *x, struct span *out,
 	      struct error *err);
 /* Announce that this thread is going to pin an extent, after others whose chunks take
  * `ahead` bytes: another thread then decodes it meanwhile, if necessary.  *bytes is set
- * to the bytes that this makes.  Return false if it was not begun: it would not stay in
- * the cache until then. */
+ * to the number of bytes that will be decoded.  Return false if decoding was not begun,
+ * because the chunk would be evicted before it is pinned. */
 bool store_want(struct store *s, const struct extent *x, uint64_t ahead,
 		uint64_t *bytes);
 /* Give up what store_pin pinned. */

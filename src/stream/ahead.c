@@ -101,8 +101,8 @@ bool ahead_add_mark(struct ahead_unit *u, struct ahead_mark mark)
 {
 	size_t n = u->marks.n;
 
-	/* Of two marks with no decoded bytes between them the later one is as good,
-	 * unless it depends on the earlier one. */
+	/* If no decoded bytes lie between two marks, the later one can replace the
+	 * earlier one, unless it depends on that. */
 	if (n && u->marks.at[n - 1].out == mark.out) {
 		struct ahead_mark *was = &u->marks.at[n - 1];
 

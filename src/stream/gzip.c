@@ -40,8 +40,8 @@
 /* Most bytes that are decoded at a time: a little more than a quarter of a window,
  * so that four of them always make one. */
 #define CHUNK (((size_t)256 << 10) + 512)
-/* Bytes after a point that may copy from before it, plus a match: decoding stops up
- * to a match before the end of its room. */
+/* Bytes after a point that may copy from before it, plus 258 for one match: the decoder
+ * may stop that much before its output is full. */
 #define REACH ((size_t)INFLATE_HISTORY + 258)
 /* Compressed bytes for which a decoder may be out of step with the codes. */
 #define DOUBT (UINT64_C(512) << 10)

@@ -58,7 +58,7 @@ struct decoder {
 	XXH32_state_t *sum;
 	/* Decoded bytes of the stream up to which frames are confirmed. */
 	uint64_t verified;
-	/* Of the present frame: decoded bytes before it, and of it so far. */
+	/* Decoded bytes before the present frame, and of this frame so far. */
 	uint64_t frame_at, content;
 };
 

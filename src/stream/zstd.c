@@ -47,12 +47,13 @@ struct unit {
 };
 struct decoder {
 	struct ahead_decoder base;
-	uint64_t window, whole;  /* bytes */
-	bool large;              /* within a large frame, which is `frame` */
-	bool begun;              /* a piece of it was gathered */
-	bool flying;             /* a piece of it was not taken yet */
-	struct zstd_frame frame; /* the large frame, or the next one */
-	uint64_t frame_at;       /* decoded bytes before the large frame */
+	uint64_t window, whole; /* bytes */
+	bool large;             /* within a large frame, which is `frame` */
+	bool begun;             /* a piece of it was gathered */
+	bool flying;            /* a piece of it was not taken yet */
+	struct zstd_frame
+		frame; /* the large frame that is being decoded, else the next frame */
+	uint64_t frame_at; /* decoded bytes before the large frame */
 	struct zstd_cursor cursor;
 };
 

@@ -160,7 +160,7 @@ struct tensor {
 	 */
 	const uint64_t *full_shape;
 	bool only_dimension; /* its writer meant a named length, not an array */
-	/* `bytes` is that of array.bin; 0 for strings.  Without axes and elements the
+	/* `bytes` is the size of array.bin, 0 for strings.  If rank and elements are 0, the
 	 * shape is unknown or null. */
 	uint64_t elements, bytes;
 	int64_t mtime;

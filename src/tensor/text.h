@@ -5,7 +5,7 @@
 
 #include "tensor/tensor.h"
 
-/* Most values of one row, and most bytes of these (as far as known).  Wider string
+/* The maximum number of values in one row, and of their bytes (as far as known).  Wider string
  * tensors are listed, but not shown. */
 #define TEXT_ROW_MAX (UINT64_C(1) << 20)
 #define TEXT_ROW_BYTES (UINT64_C(64) << 20)

@@ -332,7 +332,8 @@ static int tree_copy_name(const char *from, char *name, size_t n)
 	return 0;
 }
 
-/* The number of entries that the tree itself has there, and of those of `files`. */
+/* Return how many entries of a directory the tree itself has; the next function returns
+ * how many its `files` have. */
 static uint32_t dir_own_count(const struct node *dir)
 {
 	return dir->node == 0 ? dir->tree->dir[dir->dir].count : 0;

@@ -383,7 +383,7 @@ static int submit_list(struct part_check *c, pool_fn *fn,
 	return r;
 }
 
-/* Queue chunks that lie back to back in the file, as contiguous bytes. */
+/* Queue one job for chunks that are adjacent in the file; it reads them as one range. */
 static int submit_row(struct part_check *c, pool_fn *fn,
 		      const struct location *at, uint64_t first, uint64_t end)
 {

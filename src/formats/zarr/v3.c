@@ -24,7 +24,7 @@ struct reading {
 	struct zarr_array *z;
 	struct zarr_codecs *c;
 	enum stage stage;
-	/* Of the codec "bytes": it is big-endian; it has an `endian` */
+	/* The codec "bytes" is big-endian; it has an `endian`. */
 	bool big, endian;
 	/* These are the codecs of the chunks of a shard. */
 	bool inner;

@@ -134,7 +134,7 @@ uint64_t room_memory(void);
 /* The bytes that may be taken of the file system and of memory now, less those that are
  * to stay free of both. */
 uint64_t room_now(struct shared *sh);
-/* Account for `bytes` bytes that are being taken. */
+/* Add `bytes` to the bytes of shared memory that are in use or about to be. */
 void room_take(struct shared *sh, uint64_t bytes);
 /* The most bytes that may ever be taken of the file system of `fd`. */
 uint64_t room_most(int fd);

@@ -225,8 +225,8 @@ static const struct stream *sibling(const struct merge *m, const char *path,
 	return NULL;
 }
 
-/* Chunk the flags in as many rows as the data, and compress them as the data if the
- * library can do that: deflate and LZF (filter 32000). */
+/* Give the flags chunks of as many rows as the data have, and the same compression if the
+ * library can write it: deflate and LZF (filter 32000). */
 static int store_as_sibling(const struct stream *s, hid_t dcpl,
 			    struct error *err)
 {

@@ -29,8 +29,8 @@ const struct grid *zarr_grid(const struct tensor *t, struct grid *room);
  * because it examines where all chunks are.  Returns 0, or -errno if that could not be
  * found out. */
 int zarr_mode(struct tensor *t, enum zarr_mode *out, struct error *err);
-/* As zarr_mode; *out is true if all chunks are known to be present, so that a fill
- * value stands for nothing. */
+/* As zarr_mode; *out is true if all chunks are known to be present, so that no reader
+ * uses the fill value. */
 int zarr_is_whole(struct tensor *t, bool *out, struct error *err);
 
 /* The chunks of a large and sparse grid: numbers that `place_of` makes of them,

@@ -45,7 +45,7 @@ struct arena {
 /* Guarded by the library's lock. */
 static struct {
 	bool ignored; /* values are left empty and not read */
-	bool lengths; /* sequences have a length only */
+	bool lengths; /* only the lengths of sequences are read, not their elements */
 	bool given; /* values point to malloc'ed memory, which the library frees */
 	struct hdf5_heap *heap;
 	unsigned address; /* bytes of an address in the file */

@@ -301,7 +301,7 @@ static void limit_filters(hid_t dset, const struct hdf5_type *type)
 	for (int i = 0; i < rank && i < RANK_MAX; i++)
 		if (mul_overflows(bytes, chunk[i], &bytes))
 			bytes = 0;
-	/* A checksum may be inside. */
+	/* Allow 64 bytes more than the data: a filter may append a checksum. */
 	hdf5_filters_limit(rank > 0 && bytes <= UINT32_MAX ? bytes + 64 : 0);
 	if (dcpl >= 0)
 		H5Pclose(dcpl);
