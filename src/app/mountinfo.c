@@ -13,30 +13,13 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/vec.h"
 
 /* Unmounting a mount that is in use is tried BUSY_TRIES times, BUSY_PAUSE_NS nanoseconds
  * apart. */
 #define BUSY_TRIES 10
 #define BUSY_PAUSE_NS (5 * 1000 * 1000)
-
-/* Decode the octal escapes of the kernel ("\040" is a blank), in place. */
-static void unescape_mount_field(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
-		    s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
-				       (s[3] - '0'));
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
 
 static void entry_free(struct mount_entry *m)
 {
@@ -79,9 +62,9 @@ static int parse_mount_line(char *line, struct mount_entry *out)
 		entry_free(out);
 		return word ? -ENOMEM : -EINVAL;
 	}
-	unescape_mount_field(out->point);
-	unescape_mount_field(out->source);
-	unescape_mount_field(out->type);
+	parse_mount_field(out->point);
+	parse_mount_field(out->source);
+	parse_mount_field(out->type);
 	return 0;
 }
 

@@ -199,6 +199,22 @@ int parse_age(const char *text, uint64_t *seconds, struct error *err)
 	return 0;
 }
 
+void parse_mount_field(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++)
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
+		    s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
+				       (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	*to = '\0';
+}
+
 void format_size(uint64_t bytes, char *buf, size_t n)
 {
 	static const char units[] = "KMGTPE";

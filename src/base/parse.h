@@ -24,6 +24,9 @@ int parse_age(const char *text, uint64_t *seconds, struct error *err);
  * that with "Z" at the end or a blank for the "T".  A time without a zone is UTC, so that
  * it means the same everywhere. */
 int parse_time(const char *text, int64_t *seconds, struct error *err);
+/* Decode the octal escapes of a field of /proc/self/mountinfo ("\\040" is a blank), in place;
+ * proc_pid_mountinfo(5). */
+void parse_mount_field(char *s);
 /* Write a size for users: "1.2 GiB". */
 void format_size(uint64_t bytes, char *buf, size_t n);
 

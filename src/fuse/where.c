@@ -15,24 +15,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "fuse/private.h"
-
-/* Decode the kernel's octal escapes ("\\040" is a blank), in place. */
-static void unescape_mountinfo(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++)
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
-		    s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
-				       (s[3] - '0'));
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	*to = '\0';
-}
 
 /* Return the mount point of the file system `device` (malloc'ed), NULL if it is not
  * mounted. */
@@ -52,7 +36,7 @@ static char *mounted_at(dev_t device)
 		    !end || makedev(major, minor) != device)
 			continue;
 		line[end] = '\0';
-		unescape_mountinfo(line + begin);
+		parse_mount_field(line + begin);
 		return strdup(line + begin);
 	}
 	return NULL;

@@ -61,7 +61,7 @@ static char *json_bytes(const json_t *v)
 		return strlen(text) == json_string_length(v) ? strdup(text)
 							     : NULL;
 	text = json_string_value(json_object_get(v, "hex"));
-	if (!text)
+	if (!text || strlen(text) % 2)
 		return NULL;
 	n = strlen(text) / 2;
 	out = malloc(n + 1);

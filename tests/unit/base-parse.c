@@ -180,6 +180,19 @@ TEST(times)
 		CHECK_EQ_I(parse_time(bad[i], &t, &err), -EINVAL);
 }
 
+TEST(mount_fields)
+{
+	char plain[] = "/mnt/data", blank[] = "/a\\040b\\134c\\011";
+	char odd[] = "\\40 \\400 \\08x \\";
+
+	parse_mount_field(plain);
+	CHECK(!strcmp(plain, "/mnt/data"));
+	parse_mount_field(blank);
+	CHECK(!strcmp(blank, "/a b\\c\t"));
+	parse_mount_field(odd); /* these are not escapes of the kernel */
+	CHECK(!strcmp(odd, "\\40 \\400 \\08x \\"));
+}
+
 int main(void)
 {
 	RUN(sizes);
@@ -189,5 +202,6 @@ int main(void)
 	RUN(modes);
 	RUN(formats);
 	RUN(times);
+	RUN(mount_fields);
 	return test_done();
 }

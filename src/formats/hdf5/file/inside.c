@@ -153,15 +153,6 @@ static int inside_try_beside(struct hdf5_source *s, const char *dir, size_t len,
 	return inside_try_path(s, path, file, err);
 }
 
-static const char *inside_last_components(const char *name, unsigned n)
-{
-	const char *at = name + strlen(name);
-
-	while (at > name && (at[-1] != '/' || --n > 0))
-		at--;
-	return at;
-}
-
 static size_t directory_length(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -178,10 +169,10 @@ static int inside_try_name(struct hdf5_source *s, const char *path,
 
 	if (name[0] != '/')
 		return inside_try_beside(s, path, len, name, file, err);
-	r = inside_try_beside(s, path, len, inside_last_components(name, 2),
-			      file, err);
+	r = inside_try_beside(s, path, len, hdf5_last_components(name, 2), file,
+			      err);
 	return r == -ENOENT ? inside_try_beside(s, path, len,
-						inside_last_components(name, 1),
+						hdf5_last_components(name, 1),
 						file, err)
 			    : r;
 }

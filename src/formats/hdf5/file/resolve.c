@@ -100,11 +100,14 @@ static bool try_prefixes(struct search *x, const char *list)
 			if (asprintf(&dir, "%s%.*s", x->dir, (int)(len - n),
 				     list + n) < 0)
 				dir = NULL;
-		} else if (len) {
+		} else {
 			dir = strndup(list, len);
 		}
+		/* Passing over a place could find another file of that name. */
+		if (!dir)
+			return x->failed = true;
 		/* A relative prefix would depend on the working directory. */
-		done = dir && dir[0] == '/' && try_dir(x, dir, strlen(dir));
+		done = dir[0] == '/' && try_dir(x, dir, strlen(dir));
 		free(dir);
 		if (done)
 			return true;
@@ -141,21 +144,22 @@ static bool search_all(struct search *x, const struct hdf5_source *s,
 	return x->real_dir && try_dir(x, x->real_dir, strlen(x->real_dir));
 }
 
-/* Return the directory (malloc'ed) of the file that `path` leads to if it is a
- * symlink, else NULL. */
-static char *real_directory(const struct hdf5_source *s, uint32_t from,
-			    const char *path)
+/* If `path` is a symlink, set x->real_dir (malloc'ed) to the directory of the file that it
+ * leads to. */
+static void find_real_directory(struct search *x, const struct hdf5_source *s,
+				uint32_t from, const char *path)
 {
 	char real[PATH_MAX];
 
-	if (from == s->file)
-		return s->real_dir ? strdup(s->real_dir) : NULL;
-	return realpath(path, real) && strcmp(real, path)
-		       ? resolve_directory_of(real)
-		       : NULL;
+	if (from == s->file ? !s->real_dir
+			    : !realpath(path, real) || !strcmp(real, path))
+		return;
+	x->real_dir = from == s->file ? strdup(s->real_dir)
+				      : resolve_directory_of(real);
+	x->failed |= !x->real_dir;
 }
 
-static const char *resolve_last_components(const char *name, unsigned n)
+const char *hdf5_last_components(const char *name, unsigned n)
 {
 	const char *at = name + strlen(name);
 
@@ -172,11 +176,11 @@ static int resolve_on_disk(struct hdf5_source *s, uint32_t from,
 	struct search x = {
 		.dir = resolve_directory_of(path),
 		.name = name,
-		.last = resolve_last_components(name, 1),
-		.last_two = resolve_last_components(name, 2),
+		.last = hdf5_last_components(name, 1),
+		.last_two = hdf5_last_components(name, 2),
 	};
 
-	x.real_dir = real_directory(s, from, path);
+	find_real_directory(&x, s, from, path);
 	x.failed |= !x.dir;
 	if (!x.failed)
 		search_all(&x, s, kind);
@@ -200,8 +204,8 @@ static int resolve_inside(struct hdf5_source *s, uint32_t from,
 		.dir = strdup(s->dir), /* "${ORIGIN}": the archive's */
 		.inside = true,
 		.name = name,
-		.last = resolve_last_components(name, 1),
-		.last_two = resolve_last_components(name, 2),
+		.last = hdf5_last_components(name, 1),
+		.last_two = hdf5_last_components(name, 2),
 	};
 	int r = x.dir ? hdf5_inside_resolve(s, from, name, file, err) : -ENOMEM;
 

@@ -15,6 +15,9 @@
 enum hdf5_prefix { HDF5_PREFIX_VDS, HDF5_PREFIX_LINK, HDF5_PREFIX_RAW };
 int hdf5_resolve(struct hdf5_source *s, uint32_t from, const char *name,
 		 enum hdf5_prefix kind, uint32_t *file, struct error *err);
+/* Return the part of a path that holds its last `n` (> 0) components, all of it if it has
+ * fewer. */
+const char *hdf5_last_components(const char *name, unsigned n);
 /*
  * hdf5_resolve for a file that is a member of an archive (file/inside.c).  Return 1 if
  * there is no such member; *file is then a missing row of the table of files.  -ENOMEM;
